@@ -52,7 +52,7 @@ from engine.positions.reference_trades import begin_trades, build_ledger
 from engine.positions.reference_world import World, build_world
 from engine.reference_account import AskingWindow, take_account
 from engine.runtime.lru_cache import ArrayCache
-from strategy.conditions import Condition, split_conjunction
+from strategy.conditions import Condition, settle_switches, split_conjunction
 from strategy.exits import split_sides
 from strategy.expressions import holds_row
 from strategy.genes import Floats
@@ -63,7 +63,6 @@ from strategy.pretty_print import format_tree
 from strategy.rows import DecodedGenes, Genes, LoopRunner, Rows, as_it_reads, resolve_value
 from strategy.series import Series
 from strategy.signals import truth
-from strategy.switches import settle_switches
 
 KEPT_BYTES = 2**29
 """Rows that are kept for the next individual; what was read longest ago is let go first."""

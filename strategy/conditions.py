@@ -5,7 +5,7 @@ of it. With `not` moved to the comparisons this three-valued logic needs two val
 what is not known is never true.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -85,7 +85,7 @@ class Within(OverBars):
 
 @declare("switch")
 class Switch(Condition):
-    """A condition that a gene leaves out where it is 0; see `strategy.switches`."""
+    """A condition that a gene leaves out where it is 0; see `settle_switches`."""
 
     gene: Setting = whole(least=0, most=1)
     condition: Condition
@@ -119,6 +119,33 @@ def negate_condition(condition: Condition) -> Condition:
     if isinstance(condition, Within):
         return Held(negate_condition(condition.condition), condition.bars)
     raise StrategyError(f"{condition!r} is no condition")
+
+
+def settle_switches(condition: Condition, genes: Mapping[str, float]) -> Condition | None:
+    """Condition without any switch, given the value of each gene by name; None where none is left.
+
+    A switch that is off leaves its condition out, as if it had not been written: `all_of` and
+    `any_of` go on with their other parts; what joins, holds or remembers nothing but conditions
+    that are left out is left out as well; and a side, or an exit, of which nothing is left never
+    asks for anything. Nothing else is changed, so that ``~`` before a switch is one before its
+    condition.
+    """
+    if isinstance(condition, Switch):
+        is_on = _read_switch(condition.gene, genes)
+        return settle_switches(condition.condition, genes) if is_on else None
+    if isinstance(condition, AllOf | AnyOf):
+        parts = (settle_switches(part, genes) for part in condition.conditions)
+        left = tuple(part for part in parts if part is not None)
+        return type(condition)(left) if left else None
+    if isinstance(condition, OverBars):
+        inner = settle_switches(condition.condition, genes)
+        return None if inner is None else type(condition)(inner, condition.bars)
+    return condition
+
+
+def _read_switch(gene: Setting, genes: Mapping[str, float]) -> bool:
+    value = genes[gene.gene.name] if isinstance(gene, GeneValue) else gene.value
+    return value != 0
 
 
 def crosses_above(left: Expression, right: Expression) -> Condition:

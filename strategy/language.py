@@ -58,37 +58,56 @@ class Phrase(Generic[Tree]):
         _refuse(f"{self!r} {NO_ARRAY}")
 
 
+def _combine(operation: Operation) -> tuple[Callable[["Term", "Operand"], "Term"], ...]:
+    """Arithmetic of a row with what stands behind it, and with what stands before it."""
+
+    @locate_errors
+    def apply(left: "Operand", right: "Operand") -> "Term":
+        return Term(Arithmetic(operation, as_expression(left), as_expression(right)))
+
+    return apply, lambda right, left: apply(left, right)
+
+
+def _compare(relation: Relation) -> Callable[["Term", "Operand"], "Claim"]:
+    """Comparison of a row with what stands behind it."""
+
+    @locate_errors
+    def apply(left: "Operand", right: "Operand") -> "Claim":
+        return Claim(Compare(as_expression(left), relation, as_expression(right)))
+
+    return apply
+
+
+def _join(
+    kind: type[AllOf] | type[AnyOf], sign: str
+) -> tuple[Callable[["Claim", "Claim"], "Claim"], ...]:
+    """Two conditions as one: with what stands behind the first, and with what stands before it."""
+
+    @locate_errors
+    def apply(left: object, right: object) -> "Claim":
+        if not (isinstance(left, Claim) and isinstance(right, Claim)):
+            other = right if isinstance(left, Claim) else left
+            got = repr(other) if isinstance(other, Term) else quote_value(other)
+            raise StrategyError(f"{sign} joins two conditions, {got} is none; {sign} {TIGHTER}")
+        return Claim(kind((left.tree, right.tree)))
+
+    return apply, lambda right, left: apply(left, right)
+
+
 class Term(Phrase[Expression]):
     """A number at every bar, or one for all of them."""
 
     __slots__ = ()
 
-    def __add__(self, other: "Operand") -> "Term":
-        return _build_arithmetic("+", self, other)
-
-    def __radd__(self, other: "Operand") -> "Term":
-        return _build_arithmetic("+", other, self)
-
-    def __sub__(self, other: "Operand") -> "Term":
-        return _build_arithmetic("-", self, other)
-
-    def __rsub__(self, other: "Operand") -> "Term":
-        return _build_arithmetic("-", other, self)
-
-    def __mul__(self, other: "Operand") -> "Term":
-        return _build_arithmetic("*", self, other)
-
-    def __rmul__(self, other: "Operand") -> "Term":
-        return _build_arithmetic("*", other, self)
-
-    def __truediv__(self, other: "Operand") -> "Term":
-        return _build_arithmetic("/", self, other)
-
-    def __rtruediv__(self, other: "Operand") -> "Term":
-        return _build_arithmetic("/", other, self)
+    __add__, __radd__ = _combine("+")
+    __sub__, __rsub__ = _combine("-")
+    __mul__, __rmul__ = _combine("*")
+    __truediv__, __rtruediv__ = _combine("/")
+    __gt__, __lt__ = _compare(">"), _compare("<")
+    __ge__, __le__ = _compare(">="), _compare("<=")
 
     def __neg__(self) -> "Term":
-        return _build_arithmetic("*", -1, self)
+        return -1 * self
 
     def __pos__(self) -> "Term":
         return self
@@ -96,18 +115,6 @@ class Term(Phrase[Expression]):
     @locate_errors
     def __abs__(self) -> "Term":
         return Term(Arithmetic("abs", self.tree, None))
-
-    def __gt__(self, other: "Operand") -> "Claim":
-        return _build_comparison(self, ">", other)
-
-    def __lt__(self, other: "Operand") -> "Claim":
-        return _build_comparison(self, "<", other)
-
-    def __ge__(self, other: "Operand") -> "Claim":
-        return _build_comparison(self, ">=", other)
-
-    def __le__(self, other: "Operand") -> "Claim":
-        return _build_comparison(self, "<=", other)
 
     def __eq__(self, other: object) -> NoReturn:
         _refuse("== is never written: equals(a, k), or two comparisons")
@@ -144,17 +151,8 @@ class Claim(Phrase[Condition]):
 
     __slots__ = ()
 
-    def __and__(self, other: "Claim") -> "Claim":
-        return _join_conditions(AllOf, "&", self, other)
-
-    def __or__(self, other: "Claim") -> "Claim":
-        return _join_conditions(AnyOf, "|", self, other)
-
-    def __rand__(self, other: "Claim") -> "Claim":
-        return _join_conditions(AllOf, "&", other, self)
-
-    def __ror__(self, other: "Claim") -> "Claim":
-        return _join_conditions(AnyOf, "|", other, self)
+    __and__, __rand__ = _join(AllOf, "&")
+    __or__, __ror__ = _join(AnyOf, "|")
 
     @locate_errors
     def __invert__(self) -> "Claim":
@@ -318,27 +316,6 @@ def check_pairs(less_than: Any) -> tuple[tuple[str, str], ...]:  # noqa: ANN401 
                 f"less_than=[('quick', 'slow')], got {quote_value(pair)} in it"
             )
     return tuple((left, right) for left, right in pairs)
-
-
-@locate_errors
-def _build_arithmetic(operation: Operation, left: Operand, right: Operand) -> Term:
-    return Term(Arithmetic(operation, as_expression(left), as_expression(right)))
-
-
-@locate_errors
-def _build_comparison(left: Operand, relation: Relation, right: Operand) -> Claim:
-    return Claim(Compare(as_expression(left), relation, as_expression(right)))
-
-
-@locate_errors
-def _join_conditions(
-    kind: type[AllOf] | type[AnyOf], sign: str, left: object, right: object
-) -> Claim:
-    if not (isinstance(left, Claim) and isinstance(right, Claim)):
-        other = right if isinstance(left, Claim) else left
-        got = repr(other) if isinstance(other, Term) else quote_value(other)
-        raise StrategyError(f"{sign} joins two conditions, {got} is none; {sign} {TIGHTER}")
-    return Claim(kind((left.tree, right.tree)))
 
 
 @locate_errors

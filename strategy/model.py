@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 from strategy.conditions import Condition
 from strategy.custom_indicator import OwnIndicator
@@ -25,8 +25,15 @@ from strategy.money import MARGINAL, AccountOf, Funding, MarketFacts, PaymentsOf
 from strategy.nodes import Node, Numbers, check_extent, walk
 from strategy.orders import AfterLeg
 from strategy.parts import PARTS, check_parts
+from strategy.records import (
+    decode_node,
+    describe_gene,
+    encode_node,
+    hash_description,
+    read_genes,
+    refuse_others,
+)
 from strategy.rows import count_reach, count_warm_up
-from strategy.serialize import describe_gene, encode_node, hash_description
 from strategy.source_location import StrategySource
 
 _UNSET = GenomeLayout(())
@@ -212,7 +219,7 @@ class Strategy(Node):
     def described(self) -> dict[str, object]:
         """Fields that decide what a genome trades and which genomes there are, ready for JSON.
 
-        Neither names of variables nor words for people: `strategy.deserialize` reads it back.
+        Neither names of variables nor words for people: `from_described` reads it back.
         """
         return {
             "version": self.version,
@@ -339,6 +346,42 @@ class Strategy(Node):
         rest = self.layout.decode(self.layout.defaults)
         corners = self.layout.corners(sorted(used & self.row_genes))
         return max(bars_of(part, {**rest, **corner}) for corner in corners)
+
+
+def from_described(
+    described: Mapping[str, object],
+    name: str = "",
+    summary: str = "",
+    own: Mapping[str, OwnIndicator] | None = None,
+) -> Strategy:
+    """The strategy that `Strategy.described` wrote down; its digest is the same.
+
+    Args:
+        described: As written, through JSON or not.
+        name: For people.
+        summary: For people.
+        own: A person's own indicators that it reads, by name.
+
+    Raises:
+        StrategyError: When it names an own indicator that is not given, or of another text, or is
+            no strategy at all: a record may come from anywhere.
+    """
+    with refuse_others(f"what is recorded of '{name}'"):
+        record: Any = described
+        genes = read_genes(record)
+        pairs = tuple(LessThan(left, right) for left, right in record["constraints"])
+        parts: Any = {
+            name: decode_node(record.get(name) if part.is_later else record[name], genes, own)
+            for name, part in PARTS.items()
+        }
+        return Strategy(
+            name,
+            summary,
+            **parts,
+            timeframe_s=record["timeframe_s"],
+            version=record["version"],
+            layout=GenomeLayout(tuple(genes.values()), pairs),
+        )
 
 
 def _top_expressions(node: Node) -> Iterator[Expression]:

@@ -3,14 +3,13 @@
 from dataclasses import replace
 from typing import Any
 
-from strategy.conditions import Condition
+from strategy.conditions import Condition, settle_switches
 from strategy.expressions import Choose, GeneValue
 from strategy.genes import GenomeLayout
 from strategy.model import Strategy
 from strategy.nodes import Node, transform_nodes, walk
 from strategy.parts import PARTS
 from strategy.rows import Genes, resolve_value
-from strategy.switches import settle_switches
 
 
 def resolve_options(strategy: Strategy, genes: Genes) -> Strategy:

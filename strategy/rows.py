@@ -10,7 +10,7 @@ import numpy.typing as npt
 from data.bars import Bars
 from data.timeframe import DAY_NS, MINUTE_NS, find_bar_ends
 from strategy.clock import days_of_week, local_time, minutes_of_day, number_sessions
-from strategy.conditions import Compare, Condition, OverBars
+from strategy.conditions import Compare, Condition, OverBars, settle_switches
 from strategy.custom_indicator import OwnIndicator
 from strategy.errors import StrategyError, unknown
 from strategy.expressions import (
@@ -33,7 +33,6 @@ from strategy.indicators.opening import opening_high, opening_low
 from strategy.indicators.vwap import vwap
 from strategy.nodes import Node, transform_nodes, walk
 from strategy.series import Series, higher_series
-from strategy.switches import settle_switches
 
 Loop = TypeVar("Loop", bound=Callable[..., object])
 Tree = TypeVar("Tree", bound=Node)

@@ -6,10 +6,18 @@ from functools import reduce
 import numpy as np
 import numpy.typing as npt
 
-from strategy.conditions import AllOf, AnyOf, Compare, Condition, Held, Relation, Within
+from strategy.conditions import (
+    AllOf,
+    AnyOf,
+    Compare,
+    Condition,
+    Held,
+    Relation,
+    Within,
+    settle_switches,
+)
 from strategy.errors import StrategyError
 from strategy.rows import DecodedGenes, Genes, Rows, bound, whole
-from strategy.switches import settle_switches
 
 Bools = npt.NDArray[np.bool_]
 

@@ -1,7 +1,8 @@
 """Switches as comparisons of their genes, which every kernel of conditions knows.
 
-`strategy.switches` has what a switch that is off leaves. Here the same is done for all genes at
-once: what may be left out is true while it is, where its neighbours must all hold, and false else.
+`strategy.conditions.settle_switches` has what a switch that is off leaves. Here the same is done
+for all genes at once: what may be left out is true while it is, where its neighbours must all hold,
+and false else.
 """
 
 from typing import NamedTuple

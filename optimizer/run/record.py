@@ -29,8 +29,8 @@ from optimizer.search import SEARCH_VERSION
 from optimizer.store import RunStore
 from optimizer.store.payload import Payload, encode
 from strategy.clock import zone_version
-from strategy.deserialize import write_value
 from strategy.model import Strategy
+from strategy.records import write_value
 from strategy.source_location import StrategySource
 
 CHANCE = "seed"

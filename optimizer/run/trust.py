@@ -35,9 +35,8 @@ from optimizer.store.files import COLUMN_FOLDER
 from optimizer.store.store import ONCE
 from strategy import STRATEGIES, find_strategy
 from strategy.custom_indicator import OwnIndicator
-from strategy.deserialize import from_described
 from strategy.files import build_strategies, first_difference, read_strategy_text
-from strategy.model import Strategy
+from strategy.model import Strategy, from_described
 from strategy.rules import is_file
 
 log = logging.getLogger(__name__)

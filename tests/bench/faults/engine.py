@@ -82,7 +82,7 @@ BLIND = (
     ("touchy-band", "strategy/indicators/supertrend.py",
      "if before_lower > lower and not close[t - 1] < before_lower:", "if before_lower > lower:",
      "a supertrend's lower band stays after a close went through it"),
-    ("first-switch", "strategy/switches.py",
+    ("first-switch", "strategy/conditions.py",
      "return type(condition)(left) if left else None",
      "return type(condition)(left[:1]) if left else None",
      "conditions joined with a switched one are lost"),

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from strategy import limits, load_strategy
-from strategy.deserialize import from_described
 from strategy.errors import StrategyError
 from strategy.files import build_strategy
+from strategy.model import from_described
 from tests.support import own_words
 
 HEAD = "from strategy.words import *\n"

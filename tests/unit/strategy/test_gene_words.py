@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from strategy import words
-from strategy.deserialize import from_described
 from strategy.errors import GeneError
 from strategy.expressions import Choose, Column
 from strategy.gene import Gene
+from strategy.model import from_described
 from strategy.rows import bound
 from strategy.words import (
     beyond_bar,

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from strategy.deserialize import from_described
 from strategy.errors import GeneError, StrategyError
 from strategy.files import build_strategies
+from strategy.model import from_described
 from strategy.pretty_print import format_tree
 from strategy.words import *
 from tests.support import examples, own_words

@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 from data import Window
 from engine.conditions.switches import lower_switches
 from engine.reference import Reference
-from strategy.conditions import AllOf, AnyOf, Compare, Held, Switch, Within, negate_condition
+from strategy.conditions import (
+    AllOf,
+    AnyOf,
+    Compare,
+    Held,
+    Switch,
+    Within,
+    negate_condition,
+    settle_switches,
+)
 from strategy.expressions import Column, GeneValue, Number
 from strategy.gene import Gene
 from strategy.nodes import transform_nodes
@@ -16,7 +25,6 @@ from strategy.resolved import resolve_options
 from strategy.rows import Rows
 from strategy.series import Series
 from strategy.signals import truth
-from strategy.switches import settle_switches
 from strategy.words import choice, close, ema, length, share, sma, strategy, switch, volume
 from tests.support.worlds import make_bars, markets
 

@@ -13,7 +13,7 @@ from engine.accounts.ledger import REASONS
 from engine.positions.exit_spec import MINUTE_NS
 from engine.reference import Reference, as_it_reads
 from strategy import words as w
-from strategy.deserialize import from_described
+from strategy.model import from_described
 from tests.support.parity import both
 
 FREE = Costs(fee_bp=0.0, slippage_bp=0.0)

@@ -1,15 +1,18 @@
-"""Trees as canonical data: what JSON can hold, and back again."""
+"""Trees and genes as a run records them: data that JSON can hold, and back again."""
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields
+from typing import Any
 
 from strategy.custom_indicator import OwnIndicator
 from strategy.errors import StrategyError, unknown
 from strategy.expressions import GeneValue, Number
 from strategy.gene import Gene
 from strategy.nodes import NAMED, Node, is_left_out
+from strategy.pretty_print import format_tree
 
 
 def encode_node(value: object) -> object:
@@ -106,3 +109,46 @@ def hash_description(described: Mapping[str, object]) -> str:
     """SHA-256, hexadecimal, of what is ready for JSON, as canonical JSON."""
     text = json.dumps(described, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def write_value(value: object, described: Mapping[str, object]) -> str | None:
+    """A value in what `Strategy.described` wrote down, as a person would write it.
+
+    None where it is no tree, or reads a person's own indicator, whose text is not there.
+    """
+    if not isinstance(value, list):
+        return None
+    try:
+        with refuse_others("the value"):
+            genes = read_genes(described)
+            decoded = decode_node(value, genes, None)
+    except StrategyError:
+        return None
+    nodes = decoded if isinstance(decoded, tuple) else (decoded,)
+    is_tree = bool(nodes) and all(isinstance(node, Node) for node in nodes)
+    return ", ".join(map(format_tree, nodes)) if is_tree else None
+
+
+@contextmanager
+def refuse_others(what: str) -> Iterator[None]:
+    """Say that a record is no strategy where its values are of other kinds."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        wrong = f"{type(error).__name__}: {error}"
+        raise StrategyError(f"{what} is no strategy: {wrong}") from None
+
+
+def read_genes(described: Mapping[str, Any]) -> dict[str, Gene]:
+    """Genes of what `Strategy.described` wrote down, by name."""
+    return {entry["name"]: _read_gene(entry) for entry in described["genes"]}
+
+
+def _read_gene(record: Mapping[str, Any]) -> Gene:
+    unit = "bars" if record["is_length"] else "1"
+    if not str(record["name"]).isidentifier():
+        # It stands in programs for other platforms.
+        raise StrategyError(f"{record['name']!r} is no name of a gene")
+    bounds = record["low"], record["high"], record["default"]
+    parts = record.get("step"), tuple(record.get("options", ()))
+    return Gene(record["name"], record["kind"], *bounds, unit, record["positive"], *parts)
