@@ -4,7 +4,7 @@ One walk over a strategy lowers each part to a form, to a formula that it reads 
 constant or a gene that it takes. Tables of names say in which columns loops and kernels find them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -22,59 +22,22 @@ from engine.indicators.warm_ups import WarmUps
 from engine.positions.cpu.block_minmax import build_finer
 from engine.positions.cpu.both_sides import CodedPopulation, session_exits
 from engine.positions.cpu.orders import BEYOND, REST, OrderedPopulation, OrderRules
-from engine.positions.exit_spec import (
-    BASIS_POINTS,
-    BEYOND_BAR,
-    DAY_NS,
-    FROM_ENTRY,
-    LEVEL,
-    LIMIT_ORDER,
-    MINUTE_NS,
-    NONE,
-    PRICE_ROW,
-    R_MULTIPLE,
-    SHARE,
-    STOP_ORDER,
-    TICKS,
-    Bounds,
-)
+from engine.positions.exit_spec import DAY_NS, MINUTE_NS, NONE, Bounds
 from engine.runtime.compiling.loops import compiled_loop
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints
 from engine.runtime.lru_cache import ArrayCache
-from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, SessionExit, Share, split_sides
+from strategy.conditions import Condition
+from strategy.exits import SessionExit, split_sides
 from strategy.expressions import Expression, GeneValue, Number, Setting
 from strategy.genes import GenomeLayout
+from strategy.indicators import Parameter
 from strategy.model import Strategy
-from strategy.money import (
-    BasisPoints,
-    Borrow,
-    Funding,
-    PaymentsOf,
-    PriceOf,
-    Ticks,
-    Volatility,
-    find_step,
-)
+from strategy.money import AccountOf, Borrow, Funding, PaymentsOf, PriceOf, find_step
 from strategy.nodes import Node
-from strategy.orders import SUM_SLACK, LimitAt, StopAt, count_legs
+from strategy.orders import MOST_LEGS, SUM_SLACK, Leg, count_legs
+from strategy.parts import CODES, PARTS, list_forms
 from strategy.rows import Rows
-
-FORMS: dict[type, tuple[int, str]] = {
-    BeyondBar: (BEYOND_BAR, "distance"),
-    FromEntry: (FROM_ENTRY, "distance"),
-    Share: (SHARE, "fraction"),
-    Level: (LEVEL, "price"),
-    RMultiple: (R_MULTIPLE, "multiple"),
-    StopAt: (STOP_ORDER, "price"),
-    LimitAt: (LIMIT_ORDER, "price"),
-    Ticks: (TICKS, "count"),
-    BasisPoints: (BASIS_POINTS, "points"),
-    PriceOf: (PRICE_ROW, ""),
-    Volatility: (NONE, "row"),
-}
-"""Number of each form of a part, and the field that it takes or reads; rows of slippage are carried
-along time, and not read by formulas."""
 
 PLAIN_PARTS: tuple[str, ...] = ("stop", "target", "trail")
 """Parts that have forms, in the order of `CodedPopulation`."""
@@ -82,11 +45,17 @@ PLAIN_PARTS: tuple[str, ...] = ("stop", "target", "trail")
 ORDER_PARTS = ("stop", "trail", "entry", "size")
 """The same of `OrderedPopulation`, before the targets."""
 
-FURTHER = ("after", "expires", "through", "rest", "slippage")
+FURTHER = ("trail.after", "entry.expires", "entry.through", "rest", "slippage")
 """Further numbers of a side there; the rest is what its targets leave."""
 
-TERMS = ("stake", "leverage", "cooldown", "even_offset")
+TERMS = ("stake", "account.leverage", "cooldown", "even_offset")
 """Numbers that both sides share there, before the bounds of exits."""
+
+BOUNDS = {f"exit_bounds.{name}": end for name, end in Bounds()._asdict().items()}
+"""Bounds of a side's exits, and what each is where there is none."""
+
+ABSENT = {"stake": np.inf, "account.leverage": np.inf, **BOUNDS}
+"""Numbers in place of those that are not 0 where there are none; parts have theirs in `PARTS`."""
 
 NOWHERE = -1
 """In place of a row where an individual reads none."""
@@ -105,9 +74,8 @@ class LoweredPart(NamedTuple):
 
 
 Parts = dict[str, LoweredPart]
-"""Parts of one side by name; what is of both stands there too."""
-
-NO_PART = LoweredPart()
+"""Parts of one side by name, those that are of both among them. A number that a part takes beside
+its form is named as `trail.after`, targets are `leg_0`, `leg_1`, and their shares `leg_0.share`."""
 
 
 def has_orders(spec: Strategy, costs: Costs) -> bool:
@@ -115,76 +83,50 @@ def has_orders(spec: Strategy, costs: Costs) -> bool:
     return spec.has_orders or costs.fee_unit > 0.0
 
 
-def lower_form(node: Node | None) -> LoweredPart:
-    """A form of a part as numbers; None is no form."""
-    if node is None:
-        return NO_PART
-    form, name = FORMS[type(node)]
-    what = getattr(node, name) if name else None
-    return LoweredPart(form, number=what) if name in node.numbers else LoweredPart(form, what)
-
-
 def lower_parts(spec: Strategy) -> tuple[Parts, Parts]:
     """Parts of longs and of shorts."""
-    account = spec.account
-    stake: Any = None if account is None else account.stake
-    both = {
-        "break_even": LoweredPart(number=spec.break_even, absent=np.nan),
-        "max_hold": LoweredPart(number=spec.max_hold),
-        "delay": LoweredPart(number=spec.delay),
-        "size": lower_form(stake if isinstance(stake, Volatility) else None),
-        "stake": LoweredPart(number=None if stake is None else stake.settings[0][1], absent=np.inf),
-        "leverage": LoweredPart(number=getattr(account, "leverage", None), absent=np.inf),
-        "cooldown": LoweredPart(number=spec.cooldown),
-        "even_offset": lower_form(spec.even_offset),
-    }
-    longs, shorts = (both | _lower_side(spec, side) for side in range(2))
-    return longs, shorts
+    sides: tuple[Parts, Parts] = {}, {}
+    for name, part in PARTS.items():
+        for parts, what in zip(sides, part.split(spec), strict=True):
+            if isinstance(part.takes, Parameter):
+                parts[name] = LoweredPart(number=what, absent=part.absent)
+            elif isinstance(what, Node) and not isinstance(what, Condition):
+                parts |= _lower_node(name, what)
+    return sides
 
 
-def _lower_side(spec: Strategy, side: int) -> Parts:
-    """Parts that each side has of its own; targets are counted from 0."""
-    names = (
-        "stop", "target", "targets", "trail", "entry", "slippage", "exit_bounds",
-    )  # fmt: skip
-    forms: dict[str, Any] = {name: split_sides(getattr(spec, name))[side] for name in names}
-    trail, entry, ladder = forms["trail"], forms["entry"], forms["targets"]
-    parts = {
-        "stop": lower_form(forms["stop"]),
-        "target": lower_form(forms["target"]),
-        "trail": lower_form(getattr(trail, "form", None)),
-        "after": LoweredPart(number=getattr(trail, "after", None)),
-        "entry": lower_form(entry),
-        "expires": LoweredPart(number=getattr(entry, "expires", None)),
-        "through": LoweredPart(number=getattr(entry, "through", None)),
-        "slippage": lower_form(forms["slippage"]),
-    }
-    for name, end in zip(Bounds._fields, Bounds(), strict=True):
-        parts[name] = LoweredPart(number=getattr(forms["exit_bounds"], name, None), absent=end)
-    legs = [(leg.target, leg.share) for leg in ladder.legs] if ladder else []
-    if forms["target"] is not None:
-        legs = [(forms["target"], Number(1.0))]
-    for number, (target, share) in enumerate(legs):
-        parts |= {
-            f"target_{number}": lower_form(target),
-            f"share_{number}": LoweredPart(number=share),
-        }
+def _lower_node(name: str, node: Any) -> Parts:  # noqa: ANN401 - a node of any part
+    """A part, and what it takes beside its form."""
+    parts = {f"{name}.{one.name}": LoweredPart(number=number) for one, number in node.settings}
+    legs = (Leg(node, Number(1.0)),) if name == "target" else getattr(node, "legs", ())
+    for number, leg in enumerate(legs):
+        parts |= _lower_node(f"leg_{number}", leg)
+    for form in list_forms(node)[:1]:
+        numbers: list[Any] = [number for _, number in form.settings]
+        if isinstance(node, AccountOf):
+            parts |= {"size": LoweredPart(read=form.reads), "stake": LoweredPart(number=numbers[0])}
+        elif form.reads is None:
+            parts[name] = LoweredPart(CODES[type(form)], number=numbers[0])
+        else:
+            # Rows of slippage are carried along time.
+            read = None if isinstance(form, PriceOf) else form.reads
+            parts[name] = LoweredPart(CODES[type(form)], read)
     return parts
+
+
+def find_part(parts: Parts, name: str) -> LoweredPart:
+    """A part of a side, also where it has none."""
+    return parts.get(name) or LoweredPart(absent=ABSENT.get(name, 0.0))
 
 
 def count_targets(parts: Parts) -> int:
     """Targets of a side."""
-    return sum(name.startswith("target_") for name in parts)
+    return sum(f"leg_{number}" in parts for number in range(MOST_LEGS))
 
 
-def name_legs(sides: Sequence[Parts], name: str) -> tuple[str, ...]:
-    """Names of the targets of the side that has more of them, or of their shares."""
-    return tuple(f"{name}_{leg}" for leg in range(max(map(count_targets, sides))))
-
-
-def list_bounds(sides: Sequence[Parts]) -> list[LoweredPart]:
-    """Bounds of longs' and of shorts' exits."""
-    return [parts[name] for parts in sides for name in Bounds._fields]
+def name_legs(sides: Sequence[Parts], field: str = "") -> tuple[str, ...]:
+    """Names of the targets of the side that has more of them, or of a number of each."""
+    return tuple(f"leg_{number}{field}" for number in range(max(map(count_targets, sides))))
 
 
 def list_charges(spec: Strategy) -> tuple[object, ...]:
@@ -192,9 +134,9 @@ def list_charges(spec: Strategy) -> tuple[object, ...]:
     return (*split_sides(spec.slippage), *split_sides(spec.borrow), spec.funding)
 
 
-def list_pairs(sides: Sequence[Parts], names: Sequence[str]) -> list[list[LoweredPart]]:
+def list_pairs(sides: Sequence[Parts], names: Iterable[str]) -> list[list[LoweredPart]]:
     """Parts by name, of longs and shorts each."""
-    return [[parts.get(name, NO_PART) for parts in sides] for name in names]
+    return [[find_part(parts, name) for parts in sides] for name in names]
 
 
 class PartColumns:
@@ -273,12 +215,12 @@ def build_rules(spec: Strategy, costs: Costs, sides: Sequence[Parts]) -> OrderRu
         float(costs.fee_unit) / multiplier,
         *find_step(spec.market, "tick"),
         0 if spec.after_leg is None else spec.after_leg.leg,
-        sides[0]["even_offset"].form,
+        find_part(sides[0], "even_offset").form,
         bool(spec.named_stops),
         bool(spec.reverse),
         count_legs(spec.targets),
         np.array([count_targets(parts) for parts in sides], np.int64),
-        np.array([parts["slippage"].form for parts in sides], np.int64),
+        np.array([find_part(parts, "slippage").form for parts in sides], np.int64),
         is_plain=all(part is None for part in extra),
     )
 
@@ -310,7 +252,7 @@ class PopulationEncoder:
         self.sides = sides = lower_parts(spec)
         self._spec, self._costs = spec, costs
         self._conditions = lower_conditions(spec)
-        names = (*ORDER_PARTS, *name_legs(sides, "target")) if self.has_orders else PLAIN_PARTS
+        names = (*ORDER_PARTS, *name_legs(sides)) if self.has_orders else PLAIN_PARTS
         pairs = list_pairs(sides, names)
         reads = [part.read for pair in pairs for part in pair]
         values = [read for read in reads if read is not None]
@@ -320,11 +262,13 @@ class PopulationEncoder:
         self._spans = np.zeros((len(reads), 2), np.int64)
         self._spans[[read is not None for read in reads]] = np.stack([ends[:-1], ends[1:]], 1)
         self._forms = np.array([[part.form for part in pair] for pair in pairs], np.int64)
-        self._numbers = self._by_side(names if self.has_orders else (*names, "after"))
-        self._shares = self._by_side(name_legs(sides, "share"))
+        self._numbers = self._by_side(names if self.has_orders else (*names, "trail.after"))
+        self._shares = self._by_side(name_legs(sides, ".share"))
         self._further = self._by_side(FURTHER)
-        bounds = [] if spec.exit_bounds is None else list_bounds(sides)
-        self._terms = self._columns([*(sides[0][name] for name in TERMS), *bounds])
+        terms = [find_part(sides[0], name) for name in TERMS]
+        if spec.exit_bounds is not None:
+            terms += [find_part(parts, name) for parts in sides for name in BOUNDS]
+        self._terms = PartColumns(terms, spec.layout)
         self._warm_ups, self._finer = WarmUps(spec), build_finer(bars)
         self._carried = CarriedRows(rows, bars, spec.layout)
         self._ends = None if spec.session is None else SessionEnds(spec.session, bars)
@@ -388,12 +332,10 @@ class PopulationEncoder:
             terms=self._terms.take(genomes),
         )
 
-    def _columns(self, parts: Sequence[LoweredPart]) -> PartColumns:
-        return PartColumns(parts, self._spec.layout)
-
     def _by_side(self, names: Sequence[str]) -> PartColumns:
-        """PartColumns of parts of longs, then of shorts."""
-        return self._columns([part.get(name, NO_PART) for part in self.sides for name in names])
+        """Columns of parts of longs, then of shorts."""
+        parts = [find_part(side, name) for side in self.sides for name in names]
+        return PartColumns(parts, self._spec.layout)
 
     def _choose_words(self, count: int) -> tuple[Ints, Ints]:
         """Number [3, P, 2] of each side's entry, exit and cancel among words; -1: it has none.

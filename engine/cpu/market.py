@@ -10,7 +10,7 @@ from engine.accounts.costs import Costs
 from engine.accounts.cpu.money import build_purse
 from engine.accounts.ledger import Ledger
 from engine.accounts.stake import build_stake
-from engine.population import PopulationEncoder, build_rules
+from engine.population import PopulationEncoder, build_rules, find_part
 from engine.positions.cpu.batch import begin_population, collect_trades
 from engine.positions.cpu.block_minmax import build_extremes
 from engine.positions.cpu.both_sides import Charges, CodedPopulation
@@ -86,7 +86,7 @@ class CpuMarket:
             nothing if number < 0 else population.words[number]
             for number in population.entries[0].tolist()
         )
-        both_rest = all(parts["entry"].form != MARKET for parts in self._encoder.sides)
+        both_rest = all(find_part(parts, "entry").form != MARKET for parts in self._encoder.sides)
         bars = list_set_bars(longs | shorts if both_rest else longs ^ shorts)
         first = max(window.start, int(population.warm_up[0]))
         last = window.end - 1 - int(population.delay[0])

@@ -12,14 +12,14 @@ from engine.backend import Floats, Ints, Slots
 from engine.cuda.account_folding import AccountFolding, FoldedTrades
 from engine.cuda.answering import AskedSignals, DeviceLimits, answer_entries
 from engine.cuda.dispatch import first_capacity
-from engine.cuda.inputs import SentInputs
+from engine.cuda.inputs import IndividualInputs, SentInputs
 from engine.cuda.ordering import (
     SeriesAxis,
     choose_warps,
     order_entries,
 )
 from engine.cuda.signal_lists import SignalLists, collect_trades, read_sides, take_trades
-from engine.cuda.word_signals import SIGNALS, IndividualInputs, WordSignals
+from engine.cuda.word_signals import SIGNALS, WordSignals
 from engine.cuda.workspace import Outcomes
 from engine.indicators.cuda.market import SeriesPrices
 from engine.positions.cuda.kept import admit_kernel

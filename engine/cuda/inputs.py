@@ -1,7 +1,8 @@
 """Inputs of one series on the device, for all individuals of a population at once."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -19,13 +20,13 @@ from engine.conditions.cuda.operands import (
 )
 from engine.conditions.cuda.specialization import Comparing
 from engine.conditions.switches import lower_conditions
-from engine.cuda.word_signals import BatchInputs, IndividualInputs
 from engine.indicators.cuda.device_rows import DeviceRows, GrowingRows
 from engine.indicators.cuda.market import MOST_BARS
 from engine.indicators.individuals import Individuals, list_gene_columns, resolve_values
 from engine.indicators.row_bank import RowBank, RowRead
 from engine.indicators.warm_ups import WarmUps
 from engine.population import (
+    BOUNDS,
     ORDER_PARTS,
     PLAIN_PARTS,
     TERMS,
@@ -34,8 +35,8 @@ from engine.population import (
     PartColumns,
     Parts,
     SessionEnds,
+    find_part,
     has_orders,
-    list_bounds,
     list_charges,
     list_pairs,
     lower_parts,
@@ -75,43 +76,54 @@ class LaidOut(NamedTuple):
     key: tuple[int, ...]  # numbers that the launches depend on
 
 
-class OrderBatch(NamedTuple):
-    """Inputs of a batch on one series that all its individuals share, as `walk_kernel` has them."""
+class BatchInputs(NamedTuple):
+    """Inputs of a batch on one series that all its individuals share."""
 
     longs: torch.Tensor  # [n, N] int64 conditions of entries, 64 bars a word
     shorts: torch.Tensor  # likewise
     leaves: torch.Tensor  # [n, N] conditions of exits of both sides
-    cancels: torch.Tensor  # [n, N] conditions that end orders
-    sessions: torch.Tensor  # [q, T] int32
-    days: torch.Tensor  # [T] int32
-    forms: torch.Tensor  # [parts, 2] int32
-    reads: torch.Tensor  # [parts, 2, 2] int32
+    # [q, T] int32, by entry bar twice the bar at which the clock ends a position, plus 1 at
+    # its open.
+    sessions: torch.Tensor
+    forms: (
+        torch.Tensor
+    )  # [parts, 2] int32, `PLAIN_PARTS`, or `ORDER_PARTS` with slippage and targets
+    reads: torch.Tensor  # [parts, 2, 2] int32, where their formulas begin and end
     code: torch.Tensor  # instructions of all formulas, int32
     constants: torch.Tensor  # numbers that they read
     rows: torch.Tensor  # [slots, T]
-    carried: torch.Tensor  # [n, T]
+    moves: bool  # whether anybody's stop moves
+    # Without orders [n, N + 1] int32, the first word from each on that is not 0; N without one.
+    following: torch.Tensor | None = None
+    # With orders: [n, N] conditions that end them, [T] int32 sessions, [n, T] rows carried along.
+    cancels: torch.Tensor | None = None
+    days: torch.Tensor | None = None
+    carried: torch.Tensor | None = None
 
 
-class OrderIndividuals(NamedTuple):
-    """Inputs of each individual, [P, ...]."""
+class IndividualInputs(NamedTuple):
+    """Inputs of each individual, [P, ...]; axes of two are longs and shorts."""
 
     size: torch.Tensor  # [1] int32, how many there are; there may be room for more
-    entries: torch.Tensor  # [P, 2] int32
-    exits: torch.Tensor  # [P, 2] int32
-    cancels: torch.Tensor  # [P, 2] int32
-    slots: torch.Tensor  # [P, R] int32
+    entries: torch.Tensor  # [P, 2] int32, which conditions; -1: the side never enters
+    exits: torch.Tensor  # [P, 2] int32 likewise; -1: none
+    slots: torch.Tensor  # [P, R] int32, where its rows lie
     genomes: torch.Tensor  # [P, G]
-    numbers: torch.Tensor  # [P, 25 + 4 L] as `order_fills` counts them
-    carried_of: torch.Tensor  # [P, 5] int32
-    bars: torch.Tensor  # [P, 3] int32
-    session_of: torch.Tensor  # [P] int32
+    # [P, 9] what stop, target and trail take beside formulas and from which gain on the stop
+    # follows, of longs and shorts in turn; and the gain at which it moves to the entry, NaN:
+    # never. With orders [P, 25 + 4 L] as `order_fills` counts them.
+    numbers: torch.Tensor
+    bars: torch.Tensor  # [P, 3] int32, longest hold, delay, and first bar that may signal
+    session_of: torch.Tensor  # [P] int32, place in sessions; -1: not left by the clock
+    cancels: torch.Tensor | None = None  # [P, 2] int32 with orders
+    carried_of: torch.Tensor | None = None  # [P, 5] int32 likewise
 
 
 class SentInputs(NamedTuple):
     """Inputs of a series, on the device."""
 
-    asked: Any  # what all of them share, `BatchInputs` or `OrderBatch`
-    each: Any  # what every one asks, `IndividualInputs` or `OrderIndividuals`
+    asked: BatchInputs
+    each: IndividualInputs
     windows: torch.Tensor  # [w, 3] int32 place among those of all series, start and end
     table: torch.Tensor  # [W, 3] int32 of all series, where it was sent with this one
 
@@ -186,7 +198,7 @@ class SeriesInputs:
             del self._cancels[1]
         names, numbers = PLAIN_PARTS, list_numbers(self._sides)
         if self._has_orders:
-            names = (*ORDER_PARTS, "slippage", *name_legs(self._sides, "target"))
+            names = (*ORDER_PARTS, "slippage", *name_legs(self._sides))
             numbers = list_order_numbers(self._sides, costs.risk_fraction)
         pairs = list_pairs(self._sides, names)
         reads = [
@@ -251,33 +263,19 @@ class SeriesInputs:
         each = {name: there[name] for name in ("size", *self._per_individual)}
         each["numbers"] = there["genomes"].index_select(1, self._columns)
         longs, shorts = (self._join_words([part], seen) for part in self._entries)
-        shared: dict[str, Any] = {
-            "longs": longs,
-            "shorts": shorts,
-            "leaves": self._join_words(self._exits, seen),
-            "sessions": self._sessions.values,
-            "forms": self._forms,
-            "reads": self._reads,
-            "code": self._formulas[0],
-            "constants": self._formulas[1],
-            "rows": self._readings.rows,
-        }
-        asked: BatchInputs | OrderBatch
-        individuals: IndividualInputs | OrderIndividuals
+        asked = BatchInputs(
+            longs, shorts, self._join_words(self._exits, seen), self._sessions.values, self._forms,
+            self._reads, *self._formulas, self._readings.rows,
+            self._spec.trail is not None or self._spec.break_even is not None,
+        )  # fmt: skip
         if self._has_orders:
-            cancels = self._join_words(self._cancels, seen)
-            carried, individuals = there["carried"], OrderIndividuals(**each)
-            asked = OrderBatch(**shared, cancels=cancels, days=self._days, carried=carried)
+            cancels, carried = self._join_words(self._cancels, seen), there["carried"]
+            asked = asked._replace(cancels=cancels, days=self._days, carried=carried)
         else:
-            following = _join(
-                [self._readings.following(part, seen) for part in self._exits if part],
-                self._none_follows,
-            )
-            moves = self._spec.trail is not None or self._spec.break_even is not None
-            asked = BatchInputs(**shared, following=following, moves=moves)
-            individuals = IndividualInputs(**each)
+            exits = [self._readings.following(part, seen) for part in self._exits if part]
+            asked = asked._replace(following=_join(exits, self._none_follows))
         self._readings.forget()
-        return SentInputs(asked, individuals, there["windows"], there["table"])
+        return SentInputs(asked, IndividualInputs(**each), there["windows"], there["table"])
 
     @property
     def _per_individual(self) -> tuple[str, ...]:
@@ -343,21 +341,24 @@ class SeriesInputs:
 
 
 def list_numbers(sides: Sequence[Parts]) -> list[LoweredPart]:
-    """Numbers of individuals as `IndividualInputs` has them."""
-    pairs = list_pairs(sides, (*PLAIN_PARTS, "after"))
+    """Numbers of individuals as `IndividualInputs` has them where there are no orders."""
+    pairs = list_pairs(sides, (*PLAIN_PARTS, "trail.after"))
     return [*(part for pair in pairs for part in pair), sides[0]["break_even"]]
 
 
 def list_order_numbers(sides: Sequence[Parts], risk_fraction: float) -> list[LoweredPart]:
     """The same as `engine.positions.cuda.order_fills` counts them; R is worth so much of equity."""
-    pairs = list_pairs(sides, ("stop", "trail", "after", "expires", "through", "slippage"))
-    legs = zip(name_legs(sides, "target"), name_legs(sides, "share"), strict=True)
-    targets = list_pairs(sides, [name for leg in legs for name in leg])
-    both = {name: sides[0][name] for name in ("break_even", *TERMS)}
-    both["stake"] = both["stake"]._replace(absent=risk_fraction)
-    listed = [part for pair in pairs for part in pair]
-    listed += [*both.values(), *list_bounds(sides)]
-    return [*listed, *(part for pair in targets for part in pair)]
+    names = "stop", "trail", "trail.after", "entry.expires", "entry.through", "slippage"
+    legs = zip(name_legs(sides), name_legs(sides, ".share"), strict=True)
+    both = {name: find_part(sides[0], name) for name in ("break_even", *TERMS)}
+    if both["stake"].number is None:
+        both["stake"] = LoweredPart(absent=risk_fraction)
+    return [
+        *(part for pair in list_pairs(sides, names) for part in pair),
+        *both.values(),
+        *(find_part(parts, name) for parts in sides for name in BOUNDS),
+        *(part for pair in list_pairs(sides, chain.from_iterable(legs)) for part in pair),
+    ]
 
 
 def _join(tensors: list[torch.Tensor], nothing: torch.Tensor) -> torch.Tensor:

@@ -13,10 +13,10 @@ from engine.accounts.stake import VOLATILITY, Stake, build_stake
 from engine.backend import Floats, Ints, Slots
 from engine.cuda.account_folding import AccountFolding, FoldedTrades
 from engine.cuda.accounts import WindowGroup
-from engine.cuda.inputs import OrderBatch, OrderIndividuals, SentInputs
+from engine.cuda.inputs import BatchInputs, IndividualInputs, SentInputs
 from engine.cuda.workspace import Outcomes
 from engine.indicators.cuda.market import SeriesPrices
-from engine.population import build_rules, lower_parts
+from engine.population import build_rules, find_part, lower_parts
 from engine.positions.cpu.orders import OrderRules
 from engine.positions.cuda.order_results import FIGURES, WHOLE
 from engine.positions.cuda.order_walk import walk_kernel
@@ -93,8 +93,8 @@ class OrderAccounts:
         self._charges, self._size = to_device(encode_charges(rules, stake), device), stake.form
         self._flags = {
             # A side that never enters is at the market, as the law has it.
-            "LONG_ORDER": MARKET if spec.long is None else longs["entry"].form,
-            "SHORT_ORDER": MARKET if spec.short is None else shorts["entry"].form,
+            "LONG_ORDER": MARKET if spec.long is None else find_part(longs, "entry").form,
+            "SHORT_ORDER": MARKET if spec.short is None else find_part(shorts, "entry").form,
             "REVERSES": rules.reverses,
             "CANCELS": spec.cancel is not None,
             "DAYS": spec.session is not None,
@@ -233,8 +233,8 @@ class OrderAccounts:
 
     def _walk(
         self,
-        batch: OrderBatch,
-        each: OrderIndividuals,
+        batch: BatchInputs,
+        each: IndividualInputs,
         windows: torch.Tensor,
         prices: SeriesPrices,
         capacity: int,

@@ -1,12 +1,11 @@
 """Signals of strategies in words on one series, and what each comes to."""
 
-from typing import NamedTuple
-
 import numpy as np
 import torch
 
 from engine.backend import Floats, Slots
 from engine.cuda.dispatch import round_up_capacity
+from engine.cuda.inputs import BatchInputs, IndividualInputs
 from engine.cuda.signal_lists import SignalLists
 from engine.indicators.cuda.market import SeriesPrices
 from engine.positions.cuda.both_sides import leave_kernel, mark_kernel
@@ -18,41 +17,6 @@ SIGNALS = 32
 
 MARKED_WORDS = 128
 """Words of 64 bars that a program lists signals of at a time."""
-
-
-class BatchInputs(NamedTuple):
-    """Inputs of a batch on one series that all its individuals share."""
-
-    longs: torch.Tensor  # [n, N] int64 conditions of entries, 64 bars a word
-    shorts: torch.Tensor  # likewise
-    leaves: torch.Tensor  # [n, N] conditions of exits of both sides
-    # [n, N + 1] int32, the first word from each on that is not 0; N without one.
-    following: torch.Tensor
-    # [q, T] int32, by entry bar twice the bar at which the clock ends a position, plus 1 at
-    # its open.
-    sessions: torch.Tensor
-    forms: torch.Tensor  # [3, 2] int32, forms of stop, target and trail
-    reads: torch.Tensor  # [3, 2, 2] int32, where their formulas begin and end
-    code: torch.Tensor  # instructions of all formulas, int32
-    constants: torch.Tensor  # numbers that they read
-    rows: torch.Tensor  # [slots, T]
-    moves: bool  # whether anybody's stop moves
-
-
-class IndividualInputs(NamedTuple):
-    """Inputs of each individual, [P, ...]; axes of two are longs and shorts."""
-
-    size: torch.Tensor  # [1] int32, how many there are; there may be room for more
-    entries: torch.Tensor  # [P, 2] int32, which conditions; -1: the side never enters
-    exits: torch.Tensor  # [P, 2] int32 likewise; -1: none
-    slots: torch.Tensor  # [P, R] int32, where its rows lie
-    genomes: torch.Tensor  # [P, G]
-    # [P, 9] what stop, target and trail take beside formulas and from which gain on the stop
-    # follows, of longs and shorts in turn; and the gain at which it moves to the entry, NaN:
-    # never.
-    numbers: torch.Tensor
-    bars: torch.Tensor  # [P, 3] int32, longest hold, delay, and first bar that may signal
-    session_of: torch.Tensor  # [P] int32, place in sessions; -1: not left by the clock
 
 
 class WordSignals:
