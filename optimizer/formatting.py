@@ -26,6 +26,7 @@ MEANINGS = {
     "calmar": "cagr over the deepest drawdown",
     "calmar_simple": "return a year over the deepest drawdown, not compounded",
     "expectancy": "the same as mean_r",
+    "expected_r": "mean_r that is expected on other bars of the same kind, after selection",
     "exposure": "share of bars with an open position",
     "hold_at_equal_volatility": "what holding gained with so much of the account in it that its "
     "days vary as much as the account's",
@@ -85,7 +86,10 @@ FRACTIONS = frozenset(
 
 MARKED = "max_drawdown_marked"
 
-BESIDE_OBJECTIVES = ("trades", "win_rate", "mean_r", "exposure", "max_leverage")
+EXPECTED = "expected_r"
+"""Name of the mean R that is expected of a member, beside its metrics."""
+
+BESIDE_OBJECTIVES = ("trades", "win_rate", "mean_r", EXPECTED, "exposure", "max_leverage")
 """Metrics that stand beside the objectives in the table of a front, as far as there is room."""
 
 NEVER_LOST = 2.0**30

@@ -138,9 +138,7 @@ def print_portfolio(result: "PortfolioResult") -> None:
     table.add_row("the account", "", "", *cells)
     console.print(table)
     console.print()
-    for part in result.by_grade:
-        if part.expected is not None:
-            console.say(f"Expected of {part.name}: {part.expected.describe()}")
+    console.say_all(result.outlooks)
     limits = name_limits(result.max_positions, result.max_leverage)
     console.say_all(describe_account(result, len(result.components), "component", limits))
     console.say_all(_describe_correlations(result))

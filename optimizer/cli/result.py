@@ -21,6 +21,7 @@ from optimizer.evidence.judgement import (
     describe_count,
     describe_expected,
     describe_subject,
+    expect_members,
     find_pick,
     suggest_next,
 )
@@ -70,7 +71,7 @@ def print_result(result: RunResult, judgement: Judgement | None, *, is_whole: bo
         is_whole: Whether to print all members, not `tables.SHOWN_MEMBERS` of them.
     """
     console, data = stdout(), result.data
-    pick, grade = find_pick(result, judgement), derive_verdict(result, judgement).grade
+    pick = find_pick(result, judgement)
     if result.resumed:
         console.say(f"run {result.run} had {result.resumed}; this is its result")
     simulated = ", a SIMULATED market" if data.is_simulated else ""
@@ -88,7 +89,7 @@ def print_result(result: RunResult, judgement: Judgement | None, *, is_whole: bo
         chosen = pick.member if pick is not None and is_marked else None
         if _is_stitched(judgement):
             console.say("One search over all bars, which the verdict is not about:")
-        _print_front(console, result, chosen, grade, is_whole=is_whole)
+        _print_front(console, result, judgement, chosen, is_whole=is_whole)
     else:
         _say_empty(console, result)
     console.print()
@@ -142,14 +143,20 @@ def print_verdict(console: Lines, verdict: Verdict) -> None:
 
 
 def _print_front(
-    console: Lines, result: RunResult, pick: int | None, grade: str, *, is_whole: bool
+    console: Lines,
+    result: RunResult,
+    judgement: Judgement | None,
+    pick: int | None,
+    *,
+    is_whole: bool,
 ) -> None:
     """Members and their genes, what was held out, and the first member window by window."""
     most, data = len(result.front) if is_whole else SHOWN_MEMBERS, result.data
     members = choose_members(result.front, result.objectives, pick, most)
     title = front_title(len(result.front), len(members), pick) + _describe_rule(result)
     console.say(title, style="italic")
-    console.print(*front_tables(members, result.objectives, console.width, pick))
+    expected = expect_members(result, judgement, members)
+    console.print(*front_tables(members, result.objectives, console.width, pick, expected))
     for number_of, member in members.items():
         if member.gone:
             console.say(f"Member {number_of} is no result: {describe_gone(member.gone)}.")
@@ -165,7 +172,7 @@ def _print_front(
         console.print(held_out_table(members, result.objectives))
     elif data.held_out_bars:
         console.print()
-        console.say(_describe_closed(result, grade))
+        console.say(_describe_closed(result, derive_verdict(result, judgement).grade))
     if len({window.label for window in data.windows}) > 1:
         metrics = [parse_objective(name).metric for name in result.objectives if name != MISSED]
         by_window = {name: members[0].by_window.get(name, ()) for name in ("trades", *metrics)}

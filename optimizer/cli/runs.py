@@ -216,7 +216,7 @@ def compare_recorded(
     as_json: AsJson = False,
 ) -> None:
     """Say how runs differ, and whose front is better."""
-    from optimizer.cli.compare import describe_outcome, print_comparison
+    from optimizer.cli.compare import describe_outcome, find_expected, print_comparison
     from optimizer.cli.console import print_json
     from optimizer.run.compared import compare_runs
     from optimizer.store import RunStore, find_run
@@ -230,8 +230,13 @@ def compare_recorded(
         objectives = RunHeader.read(stores[0].header).objectives
         comparisons = compare_runs(stores)
         outcomes = [describe_outcome(store) for store in stores]
+        expected = [find_expected(store) for store in stores]
     if as_json:
-        print_json({"objectives": objectives, "runs": [asdict(run) for run in comparisons]})
+        rows = [
+            asdict(run) | {"expected": known and known.payload()}
+            for run, known in zip(comparisons, expected, strict=True)
+        ]
+        print_json({"objectives": objectives, "runs": rows})
     else:
         print_comparison(comparisons, outcomes, objectives)
 

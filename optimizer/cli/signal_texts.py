@@ -98,8 +98,8 @@ def describe_genes(signal: Signal) -> Iterator[str]:
     """Whose genes these are; of a schedule since when, and until when."""
     if signal.step is None:
         yield f"member {signal.member} of run {signal.run}, {signal.strategy}"
-        if signal.expected is not None:
-            yield f"Expected of it: {signal.expected.describe()}"
+        if signal.outlook:
+            yield f"Expected of it: {signal.outlook}"
         return
     step = signal.step
     lack = "" if signal.genes else "; its search kept no member, so that nothing is entered"

@@ -1,6 +1,7 @@
 """Tables of a result: individuals, windows, the certificate."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 from rich.table import Table
@@ -10,6 +11,7 @@ from engine.certificate import Certificate
 from optimizer.cli.console import WIDTH_OF_A_FILE, Lines, columns_table
 from optimizer.formatting import (
     BESIDE_OBJECTIVES,
+    EXPECTED,
     MARKED,
     choose_columns,
     format_count,
@@ -91,6 +93,7 @@ def front_tables(
     objectives: Sequence[str],
     width: int = WIDTH_OF_A_FILE,
     pick: int | None = None,
+    expected: Mapping[int, float] = MappingProxyType({}),
 ) -> list[Table]:
     """The best known compromises: objectives, then as many metrics beside them as there is room.
 
@@ -99,12 +102,14 @@ def front_tables(
         objectives: Names; where they are too wide for one table, others follow.
         width: Columns that there are.
         pick: Number of the one that is marked.
+        expected: Mean R of those of which it is known.
     """
     first = next(iter(members.values()))
-    columns = choose_columns(objectives, {*BESIDE_OBJECTIVES, *first.metrics})
+    known = {*BESIDE_OBJECTIVES, *first.metrics} - ({EXPECTED} if not expected else set())
+    columns = choose_columns(objectives, known)
     rows = {}
     for member, individual in members.items():
-        values = {**individual.metrics, **individual.objectives}
+        values = {**individual.metrics, **individual.objectives, EXPECTED: expected.get(member)}
         rows[member] = {name: metric(name, values.get(name)) for name in columns}
     blocks = _split_columns(columns, rows, width, PICK)
     # Columns that do not fit are among the metrics of each member in `runs show`.

@@ -11,14 +11,14 @@ Without null searches the folds say it, which trade on bars that their searches 
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, variance
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from optimizer.evidence.figures import Number
 from optimizer.evidence.out_of_sample import Unseen
-from optimizer.formatting import format_count
-from optimizer.store.payload import Payload
+from optimizer.formatting import format_count, fraction
+from optimizer.store.payload import OPTIONAL, Payload
 
 FEWEST_NULLS, FEWEST_FOLD_TRADES = 2, 10
 
@@ -52,6 +52,34 @@ class Estimate(NamedTuple):
 
 
 @dataclass(frozen=True)
+class YearRecord(Payload):
+    """Gain a year that goes with an expected mean R: of the account, compounded; else R."""
+
+    mean: float
+    low: float  # as of `ExpectedRecord`
+    high: float
+    shown: float  # on the searched bars
+    is_r: bool = False  # whether it is R, because one R is no known share of the account
+
+    def describe(self) -> str:
+        """Sentence on it."""
+        return f"{self.headline}, {self.range}, where {self._format(self.shown)} is shown"
+
+    @property
+    def headline(self) -> str:
+        """Mean in words."""
+        return f"{self._format(self.mean)} a year"
+
+    @property
+    def range(self) -> str:
+        """Interval in words."""
+        return f"{self._format(self.low)} to {self._format(self.high)}"
+
+    def _format(self, value: float) -> str:
+        return f"{_format(value)} R" if self.is_r else fraction(value)
+
+
+@dataclass(frozen=True)
 class ExpectedRecord(Payload):
     """Mean R a trade that a member is expected to earn on other bars of the same kind."""
 
@@ -61,19 +89,21 @@ class ExpectedRecord(Payload):
     shown: float  # mean R on the searched bars, for which it was chosen
     nulls: int  # null searches that it follows from
     fold_trades: int  # trades of folds that it follows from, where there are no null searches
+    year: Annotated[YearRecord | None, OPTIONAL] = None  # None where no year is known
 
     @property
     def range(self) -> str:
         """Interval in words."""
-        return f"{_format(self.low)} to {_format(self.high)} R in eight of ten cases"
+        return f"{_format(self.low)} to {_format(self.high)} R"
 
     def describe(self) -> str:
         """Sentence on it."""
         nulls = format_count(self.nulls, "null search")
         source = nulls if self.nulls else f"{format_count(self.fold_trades, 'trade')} of folds"
+        year = "" if self.year is None else f" That is {self.year.describe()}."
         return (
-            f"{self.headline}, {self.range}, where {_format(self.shown)} R is "
-            f"shown (from {source}; on bars of the same kind)."
+            f"{self.headline}, {self.range} in eight of ten cases, where {_format(self.shown)} R "
+            f"is shown (from {source}; on bars of the same kind).{year}"
         )
 
     @property
@@ -95,7 +125,7 @@ def expect(
 
     >>> found = expect(0.8, 4.0, [1.5, 2.0, 2.5])
     >>> found.headline, found.range
-    ('0.46 R a trade', '0.16 to 0.77 R in eight of ten cases')
+    ('0.46 R a trade', '0.16 to 0.77 R')
     """
     if not mean_r or not strength:
         return None
@@ -113,6 +143,79 @@ def expect(
         return None
     mean, reach = min(mean, mean_r), WITHIN * deviation
     return ExpectedRecord(mean, mean - reach, mean + reach, mean_r, count, fold_trades)
+
+
+class AccountPart(NamedTuple):
+    """Part of an account."""
+
+    expected: ExpectedRecord
+    trades: float  # a year
+    stake: float  # share of the account that one R is
+
+
+def expect_year(
+    growth: float, parts: Sequence[AccountPart], alike: Sequence[Sequence[float]] = ((1.0,),)
+) -> YearRecord:
+    """Growth a year of an account whose parts earn what is expected of them.
+
+    Args:
+        growth: That is shown.
+        parts: Of it.
+        alike: Correlations of their days; estimates from the same bars err together.
+
+    >>> found = expect(0.8, 4.0, [1.5, 2.0, 2.5])
+    >>> expect_year(0.5, [AccountPart(found, 40, 0.01)]).describe()
+    '31.17% a year, 16.19% to 48.09%, where 50.00% is shown'
+    """
+    # One R a trade more adds so much to the logarithm of equity.
+    adds = [part.trades * part.stake for part in parts]
+    made = [part.expected for part in parts]
+    less = sum(a * (one.mean - one.shown) for a, one in zip(adds, made, strict=True))
+    errors = [a * (one.high - one.mean) for a, one in zip(adds, made, strict=True)]
+    pairs = zip(errors, alike, strict=True)
+    square = sum(
+        error * sum(a * b for a, b in zip(errors, row, strict=True)) for error, row in pairs
+    )
+    reach = math.sqrt(max(square, 0.0))
+    mean, low, high = (
+        (1 + growth) * math.exp(min(less + error, 700.0)) - 1 for error in (0.0, -reach, reach)
+    )
+    return YearRecord(mean, low, high, growth)
+
+
+def add_year(
+    expected: ExpectedRecord, trades: Number, growth: Number, stake: Number
+) -> ExpectedRecord:
+    """Expectation with that of a year; arguments are those of `build_part`."""
+    part = build_part(expected, trades, growth, stake)
+    if part is not None and growth is not None:
+        return replace(expected, year=expect_year(growth, [part]))
+    if trades is None:
+        return expected
+    mean, low, high, shown = (
+        trades * r for r in (expected.mean, expected.low, expected.high, expected.shown)
+    )
+    return replace(expected, year=YearRecord(mean, low, high, shown, is_r=True))
+
+
+def build_part(
+    expected: ExpectedRecord, trades: Number, growth: Number, stake: Number
+) -> AccountPart | None:
+    """Part of an account; None where the share that one R is of it is not known.
+
+    Args:
+        expected: Of a trade.
+        trades: Number a year; None where no year is known.
+        growth: Of an account of it alone a year, as shown.
+        stake: Share that one R is; None where trades are sized otherwise: growth says it then,
+            unless it is a loss where R are a gain.
+    """
+    if trades is None or growth is None:
+        return None
+    sum_r = trades * expected.shown
+    if stake is None and growth > -1.0 and growth * sum_r > 0:
+        stake = math.log1p(growth) / sum_r
+    return None if stake is None else AccountPart(expected, trades, stake)
 
 
 def weigh_nulls(strength: float, nulls: Sequence[float]) -> Estimate:

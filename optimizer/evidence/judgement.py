@@ -19,7 +19,7 @@ from optimizer.evidence.betting import DEFAULT_SEARCHES
 from optimizer.evidence.bootstrap import BootstrapRecord
 from optimizer.evidence.checkpoint import SETTINGS
 from optimizer.evidence.cscv import CscvRecord
-from optimizer.evidence.expectation import ExpectedRecord, expect
+from optimizer.evidence.expectation import ExpectedRecord, add_year, expect
 from optimizer.evidence.figures import Number
 from optimizer.evidence.folds import FoldSettings, FoldsRecord, PathSettings, PathsRecord
 from optimizer.evidence.holdout import HeldOutRecord, LookSettings
@@ -232,7 +232,9 @@ def add_verdict(
     judged = replace(judgement, verdict=decide(facts), answer=answer, rules=RULES_VERSION)
     expected = None if pick is None else expect_member(result, judged, pick.member)
     if answer is not None and expected is not None:
-        answer = replace(answer, expected=expected.mean)
+        year = expected.year
+        growth = None if year is None or year.is_r else year.mean
+        answer = replace(answer, expected=expected.mean, expected_cagr=growth)
     return replace(judged, expected=expected, answer=answer)
 
 
@@ -343,12 +345,24 @@ def expect_member(
     if judgement is None or not _can_expect(result, judgement):
         return None
     nulls = () if judgement.null is None else judgement.null.shuffled.strengths
-    pick = judgement.pick
+    pick, metrics, folds = judgement.pick, result.front[member].metrics, None
+    mean_r, strength = metrics.get("mean_r"), metrics.get("strength")
     if pick is not None and member == pick.member:
+        mean_r, strength = pick.mean_r, pick.strength
         folds = None if judgement.folds is None else judgement.folds.unseen
-        return expect(pick.mean_r, pick.strength, nulls, folds)
-    metrics = result.front[member].metrics
-    return expect(metrics.get("mean_r"), metrics.get("strength"), nulls)
+    expected = expect(mean_r, strength, nulls, folds)
+    if expected is None:
+        return None
+    trades, growth = metrics.get("trades_per_year"), metrics.get("cagr")
+    return add_year(expected, trades, growth, result.risk_fraction)
+
+
+def expect_members(
+    result: RunResult, judgement: Judgement | None, members: Iterable[int]
+) -> dict[int, float]:
+    """Mean R that is expected of some members, of those of which it is known."""
+    made = ((member, expect_member(result, judgement, member)) for member in members)
+    return {member: expected.mean for member, expected in made if expected is not None}
 
 
 def describe_expected(result: RunResult, judgement: Judgement | None, member: int) -> str:

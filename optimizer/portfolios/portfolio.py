@@ -14,9 +14,16 @@ from engine.accounts.ledger import Ledger
 from engine.portfolio import Component, Ledgers, Portfolio
 from engine.replay.parity import compare_ledgers
 from optimizer.errors import ConfigError, ParityError
-from optimizer.evidence.expectation import ExpectedRecord
+from optimizer.evidence.expectation import (
+    ExpectedRecord,
+    YearRecord,
+    add_year,
+    build_part,
+    expect_year,
+)
 from optimizer.evidence.judgement import (
     derive_member_verdict,
+    describe_expected,
     expect_member,
     find_pick,
     read_opened_result,
@@ -51,7 +58,10 @@ class ComponentFigures:
     alone: dict[str, float]  # metrics by name
     grade: str  # one of `optimizer.grades.GRADES`: of its run, at most ``not_judged`` of another
     verdict: str  # sentence of its run, and whom that is about where it is another
-    expected: ExpectedRecord | None  # mean R that it is expected to earn; None where not known
+    # Mean R that it is expected to earn, and what that makes of an account of it alone; None where
+    # not known.
+    expected: ExpectedRecord | None
+    outlook: str  # sentence on that, or how to find it out; empty of no result
 
     @property
     def name(self) -> str:
@@ -84,6 +94,7 @@ class PortfolioResult:
     max_leverage: float | None
     rank: str | None
     notes: tuple[str, ...]
+    expected: YearRecord | None  # growth of the account a year; None where not known
     # Of the account, then of each component alone; not in JSON.
     lines: tuple[EquityLine, ...] = field(default=(), compare=False, repr=False)
     bar_times: Ints | None = field(default=None, compare=False, repr=False)  # opens of all bars
@@ -102,6 +113,18 @@ class PortfolioResult:
         which = "The worst of its components, " if len(self.components) > 1 else ""
         return f"{which}{worst.name}: {worst.verdict}"
 
+    @property
+    def outlooks(self) -> tuple[str, ...]:
+        """Sentences on what components, and all together, are expected to earn."""
+        named = [
+            f"Expected of {part.name}: {part.outlook}" for part in self.by_grade if part.outlook
+        ]
+        if self.expected is not None:
+            return (*named, f"Expected of the account: {self.expected.describe()}.")
+        unknown = [part.name for part in self.components if part.expected is None]
+        why = f": nothing is known of {', '.join(unknown)}" if unknown else ""
+        return (*named, f"Expected of the account: not known yet{why}.")
+
     def payload(self) -> dict[str, object]:
         """All of it but equity after each trade, ready for JSON; first the worst verdict."""
         first = {"grade": self.by_grade[0].grade, "verdict": self.verdict}
@@ -118,7 +141,13 @@ class Picked:
     symbols: tuple[str, ...]
     task: Task  # of its run, on the bars that it was searched on
     verdict: Verdict  # as of `ComponentFigures`
-    expected: ExpectedRecord | None  # likewise
+    expected: ExpectedRecord | None  # on the account of its run
+    outlook: str
+
+    def find_stake(self, risk_fraction: float) -> float | None:
+        """Share of the account that one R is; None where its trades are sized otherwise."""
+        part = self.component
+        return part.weight * risk_fraction if part.spec.account is None else None
 
     @cached_property
     def opens(self) -> Ints:
@@ -182,26 +211,32 @@ def build_portfolio(
     singles = [portfolio.alone(number) for number in range(len(picked))]
     alone = [single.trade() for single in singles]
     opens = [each.opens for each in picked]
-    bar_times = np.unique(np.concatenate(opens))
+    bar_times, years = np.unique(np.concatenate(opens)), portfolio.account.years
     months = reduce(np.intersect1d, (find_months(times) for times in opens))
+    stakes = [each.find_stake(costs.risk_fraction) for each in picked]
+    components = tuple(
+        _describe_component(each, some, single.measure(own)[0], stake)
+        for each, some, single, own, stake in zip(
+            picked, ledgers, singles, alone, stakes, strict=True
+        )
+    )
+    correlations = tuple(
+        correlate_days(portfolio.components, ledgers, *pair)
+        for pair in combinations(range(len(picked)), 2)
+    )
     return PortfolioResult(
-        components=tuple(
-            _describe_component(each, some, single.measure(own)[0])
-            for each, some, single, own in zip(picked, ledgers, singles, alone, strict=True)
-        ),
+        components=components,
         metrics=metrics,
         undefined=undefined,
         **vars(find_caveats(portfolio.account, flat, metrics)),
-        correlations=tuple(
-            correlate_days(portfolio.components, ledgers, *pair)
-            for pair in combinations(range(len(picked)), 2)
-        ),
+        correlations=correlations,
         risk_fraction=costs.risk_fraction,
         cash=portfolio.cash if portfolio.account.stakes else None,
         max_positions=costs.max_positions,
         max_leverage=costs.max_leverage,
         rank=costs.rank,
         notes=tuple(_list_notes(picked, ledgers, costs)),
+        expected=_expect_account(components, stakes, correlations, metrics.get("cagr"), years),
         lines=tuple(map(_trace_equity, (portfolio, *singles), (ledgers, *alone))),
         bar_times=bar_times,
         month_times=bar_times[np.isin(find_months(bar_times), months)],
@@ -281,6 +316,7 @@ def _pick_member(path: Path, member: int | None, weight: float, risk_fraction: f
         assert result is not None, "a run with a pick has a result"
         verdict = derive_member_verdict(result, judgement, chosen)
         expected = expect_member(result, judgement, chosen)
+        outlook = describe_expected(result, judgement, chosen)
     if task.spec.account is None and weight * risk_fraction > 1:
         raise ConfigError(
             f"--weights: a trade would risk {weight:g} times --risk {risk_fraction:g}, more than "
@@ -291,7 +327,7 @@ def _pick_member(path: Path, member: int | None, weight: float, risk_fraction: f
     bars = markets.series, markets.windows
     component = Component(name, task.spec, *bars, task.costs, front[chosen], weight)
     symbols = tuple(dict.fromkeys(markets.names))
-    return Picked(path.name, chosen, component, symbols, task, verdict, expected)
+    return Picked(path.name, chosen, component, symbols, task, verdict, expected, outlook)
 
 
 def _require_parity(portfolio: Portfolio) -> Ledgers:
@@ -305,9 +341,12 @@ def _require_parity(portfolio: Portfolio) -> Ledgers:
 
 
 def _describe_component(
-    picked: Picked, ledgers: Sequence[Ledger], alone: dict[str, float]
+    picked: Picked, ledgers: Sequence[Ledger], alone: dict[str, float], stake: float | None
 ) -> ComponentFigures:
     """Result of a component within the portfolio, and alone."""
+    expected = picked.expected
+    if expected is not None:
+        expected = add_year(expected, alone.get("trades_per_year"), alone.get("cagr"), stake)
     return ComponentFigures(
         run=picked.run,
         member=picked.member,
@@ -319,8 +358,34 @@ def _describe_component(
         alone=alone,
         grade=picked.verdict.grade,
         verdict=picked.verdict.sentence.partition(NEXT)[0],
-        expected=picked.expected,
+        expected=expected,
+        outlook=picked.outlook if expected is None else expected.describe(),
     )
+
+
+def _expect_account(
+    components: Sequence[ComponentFigures],
+    stakes: Sequence[float | None],
+    correlations: Sequence[Correlation],
+    growth: float | None,
+    years: float,
+) -> YearRecord | None:
+    """Growth of the account a year; None where that of a component is not known."""
+    parts = []
+    for figures, stake in zip(components, stakes, strict=True):
+        expected, alone = figures.expected, figures.alone
+        columns = alone.get("trades_per_year"), alone.get("cagr"), stake
+        part = None if expected is None else build_part(expected, *columns)
+        if part is None or growth is None:
+            return None
+        parts.append(part._replace(trades=figures.trades / years))
+    assert growth is not None, "a portfolio has a component"
+    alike = np.eye(len(parts))
+    for pair in correlations:
+        # Where days say nothing, both may err alike.
+        value = 1.0 if pair.value is None else pair.value
+        alike[pair.first, pair.second] = alike[pair.second, pair.first] = value
+    return expect_year(growth, parts, alike.tolist())
 
 
 def _trace_equity(portfolio: Portfolio, ledgers: Ledgers) -> EquityLine:

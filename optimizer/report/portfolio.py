@@ -67,7 +67,10 @@ def _render_static(result: PortfolioResult) -> Mapping[str, object]:
         "grade": result.by_grade[0].grade,
         "word": GRADE_WORDS[result.by_grade[0].grade].capitalize(),
         "verdict": result.verdict,
-        "sentences": list(describe_account(result, len(names), "component", limits)),
+        "sentences": [
+            *result.outlooks,
+            *describe_account(result, len(names), "component", limits),
+        ],
         "notes": result.notes,
         "tiles": list(_list_tiles(result)),
         "rules": list(_list_rules(result)),

@@ -19,6 +19,7 @@ from optimizer.evidence.judgement import (
     build_unfinished_verdict,
     derive_verdict,
     expect_member,
+    expect_members,
     find_pick,
     read_opened_result,
 )
@@ -26,7 +27,7 @@ from optimizer.evidence.pick import PickRecord
 from optimizer.evidence.returns import list_days
 from optimizer.evidence.verdict import Verdict
 from optimizer.export.programs import build_program
-from optimizer.formatting import HELD_OUT
+from optimizer.formatting import EXPECTED, HELD_OUT
 from optimizer.keywords import Specs
 from optimizer.report.account import Curve, Drawdown, equity_curve, worst_drawdowns
 from optimizer.report.history import History, read_history
@@ -178,7 +179,7 @@ class Tables:
 
         Objectives have their natural sign; an undefined metric is NaN. Where bars were held out,
         ``held_out_`` stands before the same numbers on those. With several windows a metric is the
-        mean over them.
+        mean over them. Of a judged run ``expected_r`` is behind them, as of `expect`.
 
         >>> from optimizer import load_run
         >>> run = load_run(example)
@@ -194,6 +195,11 @@ class Tables:
         columns = list(rows[0]) if rows else [*self.genes, *self.objectives, *others]
         frame = pd.DataFrame(rows, columns=columns)
         frame.index.name = "member"
+        if self.result is not None and (
+            known := expect_members(self.result, self.judgement, range(len(rows)))
+        ):
+            columns.append(EXPECTED)
+            frame[EXPECTED] = pd.Series(known)
         return frame.astype({name: np.float64 for name in columns if name not in self.genes})
 
     @cached_property

@@ -130,7 +130,9 @@ def _build_expected(run: Tables, pick: int) -> Tile | None:
     expected = run.expect(pick)
     if expected is None:
         return None
-    return Tile("Expected", expected.headline, expected.range, _sign(expected.mean))
+    year = "" if expected.year is None else f"; {expected.year.headline}, {expected.year.range}"
+    note = f"{expected.range} in eight of ten cases{year}"
+    return Tile("Expected", expected.headline, note, _sign(expected.mean))
 
 
 def _exposure(member: Member) -> Tile:

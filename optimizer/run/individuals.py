@@ -249,6 +249,7 @@ def describe_result(
         over_windows=task.goals.over,
         front=describe_individuals(task.closed, engine, front.genomes, front.objectives),
         nearest=None if len(front) else _nearest(task, engine, last.population),
+        risk_fraction=task.costs.risk_fraction if task.spec.account is None else None,
         front_hash=front_hash(front.genomes, front.objectives),
         data_hash=data_hash(task.markets.series),
         certificate=certificate,

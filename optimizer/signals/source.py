@@ -19,6 +19,7 @@ from optimizer.evidence.judgement import (
     Judgement,
     derive_member_verdict,
     derive_verdict,
+    describe_expected,
     expect_member,
     find_pick,
     read_judgement,
@@ -60,6 +61,7 @@ class Signal(Payload):
     symbols: tuple[SymbolState, ...]
     # Mean R that the member is expected to earn; None where it is not known, and of a schedule.
     expected: ExpectedRecord | None = None
+    outlook: str = ""  # sentence on that, or how to find it out; empty of no result
     step: SignalStep | None = None  # of a schedule; None of a member
     notes: tuple[str, ...] = ()
     about: str = NO_ORDER
@@ -163,6 +165,7 @@ class SignalSource:
                 else derive_member_verdict(result, judgement, member)
             ),
             expected=None if member is None else expect_member(result, judgement, member),
+            outlook="" if member is None else describe_expected(result, judgement, member),
             now=format_time(now_ns - now_ns % 10**9),
             symbols=read_states(account, genome, chains, traded, now_ns),
             step=None if today is None else today.step,

@@ -24,6 +24,7 @@ class RunAnswer(Payload):
     wealth: float | None = None  # e-value against luck; None before null searches
     # Mean R that is expected on other bars; None where it is not known, and of a schedule.
     expected: float | None = None
+    expected_cagr: float | None = None  # growth a year that goes with it
 
 
 def mapping_or_empty(value: object) -> Mapping[str, object]:

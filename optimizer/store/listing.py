@@ -59,6 +59,7 @@ class RunSummary:
     max_drawdown: float | None = None
     wealth: float | None = None  # e-value of its search; None before null searches
     expected: float | None = None  # mean R a trade of its pick on other bars; None where not known
+    expected_cagr: float | None = None  # growth a year that goes with it
     question: str | None = None  # digest of all that it was asked but its seed
     tags: tuple[str, ...] = ()  # that a person gave it, as the `note`
     note: str = ""

@@ -164,6 +164,8 @@ class RunResult(Payload):
     front: tuple[Member, ...]  # its members; as recorded in the order in which they were certified
     # The candidate nearest to being feasible, where the front is empty.
     nearest: Annotated[Member | None, OPTIONAL] = None
+    # Share of the account that one R is; None where trades are sized otherwise.
+    risk_fraction: Annotated[float | None, OPTIONAL] = None
     front_hash: str  # SHA-256 of genes and objectives of the front, in whatever order
     data_hash: str
     certificate: Certificate

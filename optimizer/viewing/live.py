@@ -15,6 +15,7 @@ from data.progress import format_duration
 from optimizer.errors import OptimizerError, StoreError
 from optimizer.evidence.judgement import (
     derive_verdict,
+    describe_expected,
     find_pick,
     list_unstated,
     read_judgements,
@@ -283,10 +284,10 @@ def _describe_judging(store: RunStore, *, is_owned: bool) -> Plain:
     lines = [f"{left.what} so far" for left in unstated]
     if null is not None and judgement is None:
         lines += [f"On {name} bars: {kind.describe()}" for name, kind in null.kinds.items()]
-    if judgement is not None and judgement.expected is not None:
-        lines.append(f"Expected: {judgement.expected.describe()}")
     if judgement is None and is_owned:
         verdict = Verdict("not_judged", "The search is over and is being judged.")
+    elif pick is not None and (expected := describe_expected(result, judgement, pick.member)):
+        lines.append(f"Expected: {expected}")
     return {
         "phase": "judging" if is_owned else "finished",
         "headline": verdict.sentence,

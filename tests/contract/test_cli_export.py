@@ -127,6 +127,7 @@ def test_equal_and_different_runs_are_told_apart(command, result):
     for run in compare(command, result["run"], again["run"]):
         assert (run["hypervolume"], run["beaten"]) == (1.0, [0.0, 0.0])
         assert (run["shared"], run["is_comparable"]) == ([count] * 2, True)
+        assert run["expected"] is None
     other = command("evolve", *DATA, *SMALL, "--seed", "2", "--json").json
     outcome = command("runs", "compare", result["run"], other["run"])
     assert (outcome.code, "seed: there 1, here 2" in outcome.out) == (0, True)

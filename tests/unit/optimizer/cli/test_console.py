@@ -86,11 +86,13 @@ def test_tables_fit_and_the_pick_is_marked(width):
     crowd = [replace(member, genes=genes) for member in members(50)]
     shown = choose_members(crowd, ["sharpe", "max_drawdown"], 27)
     assert 27 in shown
-    front = front_tables(shown, ["sharpe", "max_drawdown"], width, 27)
+    front = front_tables(shown, ["sharpe", "max_drawdown"], width, 27, {27: 0.1875})
     text = print_plain(*front, *genes_tables(shown, width))
     assert max(map(len, map(str.rstrip, text.splitlines()))) <= width
     assert "…" not in text
     assert [line.split()[0] for line in text.splitlines() if "*" in line] == ["*27"]
+    expected = [line.split()[0] for line in text.splitlines() if "0.1875" in line]
+    assert expected == (["*27"] if width == 80 else [])
     assert all(f"{1234.5 + place:,.0f}" in text for place in range(15))
 
 

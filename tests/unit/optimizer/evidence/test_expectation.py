@@ -1,10 +1,10 @@
-"""Mean R that is expected of a member: check values, order, sources."""
+"""Mean R that is expected of a member, and of a year: check values, order, sources."""
 
 from dataclasses import replace
 
 import pytest
 
-from optimizer.evidence.expectation import expect
+from optimizer.evidence.expectation import AccountPart, add_year, expect, expect_year
 from optimizer.evidence.figures import Figure
 from optimizer.evidence.out_of_sample import UNKNOWN, Unseen
 
@@ -68,3 +68,42 @@ def test_a_gain_of_folds_is_raised_as_their_picks_saw_fewer_bars():
 def test_nothing_is_expected_without_trades_that_moved(number):
     """Of whose standard error nothing is known."""
     assert expect(number, number, NULLS) is None
+
+
+KNOWN = expect(0.8, 4.0, NULLS)
+
+
+# By hand: e^(40 trades * 0.01 * (mean - 0.8)) of 1.5; where nothing says how much one R is, 40
+# means. Trades sized otherwise: one R is ln 1.5 of 40 * 0.8 R.
+@pytest.mark.parametrize(
+    ("trades", "growth", "stake", "year"),
+    [
+        (40.0, 0.5, 0.01, (0.311726, 0.161900, 0.480873, 0.5)),
+        (40.0, -0.1, 0.01, (-0.212964, -0.302860, -0.111476, -0.1)),
+        (40.0, -1.0, 0.01, (-1.0, -1.0, -1.0, -1.0)),
+        (40.0, 0.5, None, (0.265571, 0.085285, 0.475806, 0.5)),
+        (40.0, -0.1, None, (18.587892, 6.459132, 30.716653, 32.0)),
+        (40.0, None, 0.01, (18.587892, 6.459132, 30.716653, 32.0)),
+        (None, None, 0.01, None),
+    ],
+)
+def test_a_year_follows_from_trades_and_the_stake(trades, growth, stake, year):
+    """Growth of the account; R of so many trades where its share of the account is not known."""
+    made = add_year(KNOWN, trades, growth, stake).year
+    is_r = year is not None and year[3] == 32.0
+    assert (made and (made.mean, made.low, made.high, made.shown)) == (
+        year and pytest.approx(year, abs=1e-6)
+    )
+    assert made is None or made.is_r == is_r
+    assert ("That is " in add_year(KNOWN, trades, growth, stake).describe()) == (year is not None)
+
+
+@pytest.mark.parametrize(
+    ("alike", "low", "high"),
+    [(0.0, -0.033722, 0.361721), (0.5, -0.070263, 0.415240), (-1.0, 0.147084, 0.147084)],
+)
+def test_parts_of_an_account_err_together_as_far_as_they_are_alike(alike, low, high):
+    """Each takes from growth what is not expected of it; equal ones against each other cancel."""
+    parts = [AccountPart(KNOWN, 40.0, 0.01), AccountPart(KNOWN, 20.0, 0.02)]
+    year = expect_year(0.5, parts, [[1.0, alike], [alike, 1.0]])
+    assert (year.mean, year.low, year.high) == pytest.approx((0.147084, low, high), abs=1e-6)

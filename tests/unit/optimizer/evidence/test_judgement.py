@@ -1,5 +1,6 @@
 """From a judgement to its verdict and answer; rows that none states, with the flags to go on."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -247,9 +248,13 @@ def test_pick_and_members_are_expected_to_earn_less_than_is_shown(result):
     assert judged.expected.nulls == len(found)
     assert judged.answer.expected == judged.expected.mean
     assert judged.expected.mean < judged.pick.mean_r
+    assert judged.answer.expected_cagr == judged.expected.year.mean
     metrics = result.front[1].metrics
     other = expect_member(result, judged, 1)
     assert (other.shown, other.nulls) == (metrics["mean_r"], len(found))
+    less = metrics["trades_per_year"] * 0.01 * (other.mean - other.shown)
+    assert other.year.shown == metrics["cagr"]
+    assert other.year.mean == pytest.approx((1 + metrics["cagr"]) * math.exp(less) - 1, rel=1e-12)
     assert describe_expected(result, judged, 1) == other.describe()
 
 

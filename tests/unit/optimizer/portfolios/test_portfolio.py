@@ -1,6 +1,8 @@
 """Portfolios: check values of two genes on one symbol, limits, and members of recorded runs."""
 
+import math
 from dataclasses import replace
+from html import unescape
 
 import numpy as np
 import pytest
@@ -164,17 +166,42 @@ def test_the_worst_verdict_comes_first(runs, capsys):
 
 
 def test_components_say_what_they_are_expected_to_earn(tmp_path, capsys):
-    """As their run does; one that nothing is known of says nothing."""
+    """As their run does, a year at their weight; the account as far as all is known."""
     path = record_run(tmp_path)
     record_judgement(path, judgement())
+    alone = optimizer.portfolio([path.name], runs=tmp_path)
+    (part,) = alone.components
+    own = optimizer.load_run(path.name, tmp_path).expected
+    assert (part.expected.mean, alone.expected) == (own.mean, part.expected.year)
+    assert alone.expected.mean == pytest.approx(own.year.mean, rel=1e-9)
     made = optimizer.portfolio([path.name, record_run(tmp_path, seed=2).name], runs=tmp_path)
     known, unknown = made.components
-    assert known.expected == optimizer.load_run(path.name, tmp_path).expected
-    assert unknown.expected is None
-    print_portfolio(made)
-    told = " ".join(capsys.readouterr().out.split())
-    assert f"Expected of {known.name}: {known.expected.describe()}" in told
-    assert f"Expected of {unknown.name}" not in told
+    assert known.expected.year.shown == known.alone["cagr"]
+    assert (unknown.expected, made.expected) == (None, None)
+    for result, words in (
+        (alone, f"Expected of the account: {alone.expected.describe()}."),
+        (made, f"Expected of {known.name}: {known.expected.describe()}"),
+        (made, f"Expected of {unknown.name}: not known yet; "),
+        (made, f"Expected of the account: not known yet: nothing is known of {unknown.name}."),
+    ):
+        print_portfolio(result)
+        assert words in " ".join(capsys.readouterr().out.split())
+        assert words in unescape(build_portfolio_page(result))
+
+
+def test_an_account_is_expected_to_grow_by_all_of_its_components(tmp_path):
+    """Each takes what is not expected of its trades there, at its weight."""
+    paths = [record_run(tmp_path, seed=seed) for seed in (1, 2)]
+    for path in paths:
+        record_judgement(path, judgement())
+    made = optimizer.portfolio([path.name for path in paths], weights=[0.25, 0.75], runs=tmp_path)
+    log, trades = math.log1p(made.metrics["cagr"]), made.metrics["trades"]
+    for part in made.components:
+        share = part.trades / trades * made.metrics["trades_per_year"] * part.weight * 0.01
+        log += share * (part.expected.mean - part.expected.shown)
+    assert made.expected.mean == pytest.approx(math.expm1(log), rel=1e-9)
+    assert made.expected.low < made.expected.mean < made.expected.high
+    assert made.expected.shown == made.metrics["cagr"]
 
 
 def test_months_without_bars_of_a_component_are_not_there(tmp_path):

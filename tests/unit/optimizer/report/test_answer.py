@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from optimizer import load_run
+from optimizer.cli.compare import describe_outcome
 from optimizer.cli.result import print_answer
 from optimizer.evidence.judge import judge_run
 from optimizer.evidence.plan import Plan
@@ -17,6 +18,7 @@ from optimizer.report.model import build_page_data, choose_members
 from optimizer.report.page import page_html
 from optimizer.report.schedule import stitched_curve
 from optimizer.report.tiles import list_tiles
+from optimizer.store import RunStore
 from tests.support.judged import judgement, record_judgement
 from tests.support.runs import record_run
 
@@ -41,7 +43,10 @@ def test_tiles_hold_the_numbers_of_the_pick(folded_run):
     drawn = folded_run.plot.answer().data[0]
     assert drawn.name == "buy and hold, at equal volatility"
     assert drawn.y[-1] - 1.0 == pytest.approx(hold, rel=1e-12)
-    assert tiles["Expected"].value == folded_run.expected.headline
+    expected = folded_run.expected
+    assert tiles["Expected"].value == expected.headline
+    assert tiles["Expected"].note.endswith(f"; {expected.year.headline}, {expected.year.range}")
+    assert folded_run.front["expected_r"].dropna().tolist() == [expected.mean]
     assert tiles["Return a year"].sign == ("gain" if member.metrics["cagr"] > 0 else "loss")
 
 
@@ -67,6 +72,10 @@ def test_the_answer_says_grade_reason_and_next_step_apart(example_run, tmp_path,
     answer = build_answer(run)
     print_answer(run.result, run.judgement)
     told = capsys.readouterr().out
+    with RunStore.open(tmp_path / grade) as store:
+        compared = describe_outcome(store)
+    known = "not known yet" if run.expected is None else run.expected.headline
+    assert compared["expected of it"] == known
     assert ("Expected: " in told) == (run.expected is not None) == bool(answer.expected)
     if run.expected is not None:
         assert run.expected.describe() in " ".join(told.split())

@@ -1,5 +1,7 @@
 """A source that grows: each reading is the whole backtest cut there, at any clock."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -47,8 +49,11 @@ def test_a_file_that_grows_by_a_bar_many_times(market):
 
 
 def test_a_signal_says_what_its_member_is_expected_to_earn(tmp_path):
-    """As its run does."""
+    """As its run does, or how to find it out."""
     market = GrowingMarket(tmp_path)
+    record_judgement(market.path, replace(judgement(), null=None, folds=None))
+    signal = market.source().read(market.write(1300))
+    assert any(line.startswith("Expected of it: not known") for line in describe_genes(signal))
     record_judgement(market.path, judgement())
     signal = market.source().read(market.write(1300))
     assert signal.expected == load_run(str(market.path)).expected
