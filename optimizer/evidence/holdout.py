@@ -255,29 +255,25 @@ def record_looks(
     return seen.union(known)
 
 
-def count_searches(path: Path, result: RunResult, judged: Iterable[int]) -> int:
-    """Distinct fronts that were searched on bars of a run: of finished runs beside it, or before.
+class SearchCount:
+    """Distinct fronts that were searched on bars of a run."""
 
-    `judged` were counted in another folder where the run is a copy, or of runs that are removed.
-    """
-    searched = result.data.searched
-    fronts = {result.front_hash}
-    for folder in list_run_folders(path.parent):
-        if folder == path:
-            continue
+    def __init__(self, result: RunResult) -> None:
+        self._searched, self._fronts = result.data.searched, {result.front_hash}
+
+    def __len__(self) -> int:
+        return len(self._fronts)
+
+    def add(self, other: Mapping[str, object]) -> None:
+        """Count the result of another run, where it was searched on some of these bars."""
         try:
-            with RunStore.open(folder) as store:
-                other = store.result
-            if other is None:
-                continue
             # Its members are not read: they take three times as long.
             data, front = DataDescription.read(other.get("data")), other.get("front_hash")
         except StoreError:
             # A run that cannot be read was searched all the same, on bars that are not known.
-            continue
-        if isinstance(front, str) and overlap(data.searched, searched):
-            fronts.add(front)
-    return max((len(fronts), *judged))
+            return
+        if isinstance(front, str) and overlap(data.searched, self._searched):
+            self._fronts.add(front)
 
 
 def list_bar_ranges(windows: Iterable[WindowDescription]) -> tuple[Range, ...]:

@@ -11,7 +11,7 @@ from engine.runtime.machine import available_cores
 from optimizer.config.evidence import EvidenceSettings, check_schedule
 from optimizer.evidence.betting import DEFAULT_SEARCHES
 from optimizer.evidence.folds import begin_folds, search_paths
-from optimizer.evidence.holdout import build_held_out_record, check_open, count_searches
+from optimizer.evidence.holdout import SearchCount, build_held_out_record, check_open
 from optimizer.evidence.jobs.executor import Executor
 from optimizer.evidence.jobs.machine import ThisMachine, find_gpu
 from optimizer.evidence.jobs.workers import Pool
@@ -120,10 +120,10 @@ def judge_run(
         found, earlier = Judgement(verdict=Verdict("not_judged", "")), read_judgements(store)
         if len(run.result.gone) < len(run.front):
             found = _collect_evidence(run, found, earlier)
-        before = (judgement.searches for judgement in earlier)
-        searches = count_searches(store.path, run.result, before)
-        fits, place = recorded_fits(store), store.path.resolve()
-        ledger = read_ledger(place.parent, place.name, found.wealth, fits)
+        fits, place, count = recorded_fits(store), store.path.resolve(), SearchCount(run.result)
+        ledger = read_ledger(place.parent, place.name, found.wealth, fits, count.add)
+        # Some were counted in another folder where the run is a copy, or are removed since.
+        searches = max(len(count), *(judgement.searches for judgement in earlier), 0)
         judgement = add_verdict(
             replace(found, searches=searches, fits=fits, ledger=ledger),
             run.result,

@@ -42,7 +42,6 @@ from optimizer.evidence.trials import TrialsRecord, estimate_trials_seconds
 from optimizer.evidence.verdict import (
     NEXT,
     NOT_TESTED,
-    RULES_VERSION,
     SIMULATED,
     Facts,
     ScheduleFacts,
@@ -124,8 +123,6 @@ class Judgement(Payload):
     expected: Annotated[ExpectedRecord | None, OPTIONAL] = None
     notes: tuple[str, ...] = ()  # parts that were left out, and why
     answer: Annotated[RunAnswer | None, OPTIONAL] = None  # None where none can be picked
-    # Version of those that gave the verdict; 0 where it was not recorded.
-    rules: Annotated[int, OPTIONAL] = 0
 
     @property
     def tries(self) -> int:
@@ -229,7 +226,7 @@ def add_verdict(
     if judgement.schedule is not None:
         facts = _judge_schedule(facts, judgement.schedule, held_out, command)
     answer = _build_answer(result, judgement)
-    judged = replace(judgement, verdict=decide(facts), answer=answer, rules=RULES_VERSION)
+    judged = replace(judgement, verdict=decide(facts), answer=answer)
     expected = None if pick is None else expect_member(result, judged, pick.member)
     if answer is not None and expected is not None:
         year = expected.year

@@ -10,12 +10,13 @@ Source: Wang and Ramdas, "False discovery rate control with e-values", JRSS B 84
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 
 from optimizer.evidence.figures import Number
 from optimizer.formatting import format_count
-from optimizer.store.listing import LEFT_OUT, RunSummary, list_runs
+from optimizer.store.listing import LEFT_OUT, Look, RunSummary, list_runs, summarise
 from optimizer.store.payload import Payload
 from optimizer.store.searches import list_noted
 
@@ -69,7 +70,9 @@ def count_believed(wealths: Collection[float]) -> int:
     return max(enough, default=0)
 
 
-def read_ledger(folder: Path, run: str, wealth: float | None, fits: int = 0) -> LedgerRecord:
+def read_ledger(
+    folder: Path, run: str, wealth: float | None, fits: int = 0, look: Look | None = None
+) -> LedgerRecord:
     """Ledger of a folder as a run in it sees it.
 
     Args:
@@ -77,11 +80,13 @@ def read_ledger(folder: Path, run: str, wealth: float | None, fits: int = 0) -> 
         run: Id of the run.
         wealth: E-value of its search by now; None without null searches.
         fits: Forecasts fitted on its bars, each of which counts as a search.
+        look: As of `summarise`, of each run.
 
     Raises:
         StoreError: When the folder or its list of questions cannot be read.
     """
-    runs = [one if one.id != run else replace(one, wealth=wealth) for one in list_runs(folder)]
+    listed = list_runs(folder, partial(summarise, look=look))
+    runs = [one if one.id != run else replace(one, wealth=wealth) for one in listed]
     mine = next(one for one in runs if one.id == run)
     return build_ledger(runs, list_noted(folder), mine, fits)
 

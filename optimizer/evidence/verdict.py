@@ -33,9 +33,6 @@ from optimizer.grades import GRADES
 from optimizer.store.caveats import describe_gone
 from optimizer.store.payload import Payload
 
-RULES_VERSION = 4
-"""Goes up whenever the same facts get another grade, or other words."""
-
 SIMULATED = "On a simulated market: "
 SEARCHING = "Searching this way held"
 NOT_TESTED = "Not tested for luck yet"

@@ -100,18 +100,25 @@ def find_next_number(runs_dir: Path) -> int:
     return 1 + max((_read_run_number(folder) or 0 for folder in folders), default=0)
 
 
-def summarise(path: Path) -> RunSummary:
-    """Summary of a run's directory, whatever its state; never raises for a damaged run."""
-    summary = _read_summary(path)
+Look = Callable[[Mapping[str, object]], None]
+"""Reader of the results of a folder's runs, while each is open."""
+
+
+def summarise(path: Path, look: Look | None = None) -> RunSummary:
+    """Summary of a run's directory, whatever its state; never raises for a damaged run.
+
+    `look` is given its result, where there is one.
+    """
+    summary = _read_summary(path, look)
     if wrong := find_label_problem(path):
         return replace(summary, damaged="; ".join(filter(None, (summary.damaged, *wrong))))
     return replace(summary, **vars(read_labels(path)))
 
 
-def _read_summary(path: Path) -> RunSummary:
+def _read_summary(path: Path, look: Look | None) -> RunSummary:
     try:
         with closing(Reader(path)) as reader, reader.snapshot():
-            return _build_summary(path, reader)
+            return _build_summary(path, reader, look)
     except (StoreError, *FOREIGN) as error:
         status = "running" if find_status(path) == "running" else "damaged"
         is_ours = isinstance(error, StoreError)
@@ -191,7 +198,7 @@ def run_path(runs_dir: Path, run_id: str) -> Path:
     return path
 
 
-def _build_summary(path: Path, reader: Reader) -> RunSummary:
+def _build_summary(path: Path, reader: Reader, look: Look | None) -> RunSummary:
     header = reader.header
     problems: list[str] = []
     generations, planned, result, verdict = 0, None, None, None
@@ -200,6 +207,8 @@ def _build_summary(path: Path, reader: Reader) -> RunSummary:
         problems += reader.find_losses()
         planned = reader.planned
         result = reader.result
+        if look is not None and result is not None:
+            look(result)
         generations = len(reader.follow().generations)
         problems += reader.recover().warnings
         judgement = reader.find_evidence(JUDGEMENT)

@@ -78,7 +78,8 @@ def encode(value: object, *, what: str) -> bytes:
     NumPy numbers and arrays, tuples and paths are written as their plain forms.
 
     Raises:
-        StoreError: When it holds NaN or an infinity, naming where, or something unknown to JSON.
+        StoreError: When it holds NaN or an infinity, naming where, something unknown to JSON, or a
+            number that `decode` refuses.
     """
     try:
         text = json.dumps(
@@ -91,7 +92,13 @@ def encode(value: object, *, what: str) -> bytes:
         ) from None
     except TypeError as error:
         raise StoreError(f"{what} cannot be recorded: {error}") from None
-    return text.encode()
+    payload = text.encode()
+    if EXTREME.search(payload):
+        try:
+            decode(payload)
+        except ValueError as error:
+            raise StoreError(f"{what} cannot be recorded: {error}") from None
+    return payload
 
 
 def decode(payload: bytes) -> object:

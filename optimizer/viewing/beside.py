@@ -145,6 +145,13 @@ def _list_rows(
         subjects = (find_schedule(run) or run.pick for run in tables)
         figures = (subject and getattr(subject, label) for subject in subjects)
         rows.append((f"{label} of the pick", [number(figure) for figure in figures]))
+    expected = [run.expected for run in tables]
+    years = [None if made is None else made.year for made in expected]
+    for label, estimates in (("expected of it", expected), ("a year", years)):
+        cells = ["not known yet" if made is None else made.headline for made in estimates]
+        rows.append((label, cells))
+        ranges = ["-" if made is None else made.range for made in estimates]
+        rows.append(("in eight of ten cases", ranges))
     if known and all(run.id in known for run in tables):
         shares = [known[run.id].hypervolume for run in tables]
         if None not in shares:

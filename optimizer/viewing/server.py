@@ -205,10 +205,13 @@ class Viewer:
     def _encode_rows(self) -> bytes:
         try:
             runs = self.index.list_summaries()
-            ledger = build_ledger(runs, list_noted(self.index.folder))
-            return encode_json({"rows": list_rows(runs), "ledger": ledger.describe()})
         except StoreError as error:
             return encode_json({"rows": [], "problem": str(error)})
+        try:
+            ledger = build_ledger(runs, list_noted(self.index.folder)).describe()
+        except StoreError as error:
+            ledger = str(error)
+        return encode_json({"rows": list_rows(runs), "ledger": ledger})
 
     async def _read(self, read: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever it gives
         return await asyncio.get_running_loop().run_in_executor(self._readers, read)

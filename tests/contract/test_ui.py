@@ -17,6 +17,7 @@ import optimizer
 from optimizer.forecasts.column import list_records
 from optimizer.store.labels import change_labels, read_labels
 from optimizer.store.listing import list_runs
+from optimizer.store.searches import SEARCHES
 from tests.support.runs import record_run
 from tests.support.viewing import Asker, GrowingRun, record_forecast, serving
 
@@ -172,6 +173,21 @@ def test_the_index_is_a_line_a_run(asker, runs, run_id):
     assert newer["cells"][11][0].endswith("newer")
 
 
+def test_a_damaged_list_of_searches_is_a_line(asker, runs, run_id):
+    """The runs of the index stand."""
+    noted = runs / SEARCHES
+    whole = noted.read_text()
+    try:
+        noted.write_text("{}")
+        with watching(asker, "/events") as states:
+            state = next(states)
+    finally:
+        noted.write_text(whole)
+    assert [row["id"] for row in state["rows"]] == [run.id for run in reversed(list_runs(runs))]
+    assert str(noted) in state["ledger"]
+    assert "problem" not in state
+
+
 def test_forecasts_are_those_of_the_command(asker, forecasts, command):
     """The list has a line each, the page what `forecast show` prints, and both are escaped."""
     record = list_records(forecasts).records[forecasts / "line.parquet"]
@@ -209,6 +225,8 @@ def test_runs_stand_side_by_side(asker, runs, run_id):
     assert float(pair[2]) == pytest.approx(days[0].corr(days[1]), abs=1e-4)
     assert pair[3] == f"{len(days[0])} days"
     assert state["problems"] == []
+    rows = {label: cells for label, *cells in state["rows"]}
+    assert rows["expected of it"] == ["not known yet"] * 2
     assert asker.ask(f"/compare?run={run_id}&run={other}").code == 200
     alone = record_run(runs, objectives="strength").name
     state = json.loads(asker.ask(f"/compare/data?run={run_id}&run={alone}").text)

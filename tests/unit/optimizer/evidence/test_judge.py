@@ -15,6 +15,7 @@ from optimizer.evidence.plan import Plan
 from optimizer.run.purposes import JUDGE, restore_task
 from optimizer.run.search import on_other_bars
 from optimizer.store import RunStore
+from optimizer.store.reader import Reader
 from optimizer.store.result import load_result
 from tests.support.evidence import make_planted_market
 from tests.support.judging import judge_briefly, recorded_run
@@ -100,6 +101,21 @@ def test_searches_on_these_bars_are_counted(tmp_path):
     # What was counted once stays counted, wherever the run is.
     shutil.rmtree(copy)
     assert judge_briefly(shutil.copytree(path, tmp_path / "elsewhere" / "copy")).searches == 2
+
+
+def test_runs_of_the_folder_are_opened_once(tmp_path, monkeypatch):
+    """However much is asked of them."""
+    other = recorded_run(tmp_path, NOISE, generations=1, end="2020-02-11")
+    path = recorded_run(tmp_path, NOISE, generations=1, seed=2)
+    opened, begin = [], Reader.__init__
+
+    def note(reader, folder):
+        opened.append(folder)
+        begin(reader, folder)
+
+    monkeypatch.setattr(Reader, "__init__", note)
+    assert judge_briefly(path).searches == 2
+    assert opened.count(other) == 1
 
 
 def test_a_warm_start_is_repeated_with_its_guests(tmp_path, monkeypatch):

@@ -85,3 +85,10 @@ def test_whatever_is_written_is_read():
     fields = {"deep": deep, "whole": [2**63 - 1, -(2**63) + 1], "floats": [1e308, 0.00012345678901],
               "text": "\U0001f600 1e999 99999999999999999999 \\ud800"}  # fmt: skip
     assert decode(encode(fields, what="a test")) == fields
+
+
+@pytest.mark.parametrize("whole", [2**63, -(2**63), 10**30])
+def test_a_number_that_is_not_read_is_not_written(whole):
+    """It is refused before it is recorded, not when it is read."""
+    with pytest.raises(StoreError, match="a test cannot be recorded: the whole number"):
+        encode({"whole": [whole]}, what="a test")
