@@ -21,8 +21,8 @@ from optimizer.formatting import MEANINGS
 from optimizer.goals.objectives import OBJECTIVES
 from strategy import STRATEGIES
 from strategy.conditions import Condition
+from strategy.forms import Ladder
 from strategy.indicators import Parameter
-from strategy.orders import Ladder
 from strategy.parts import PARTS, Part
 
 PROGRAM = "python -m optimizer"

@@ -13,8 +13,8 @@ from data.checks import VALUES
 from engine.accounts.costs import Costs
 from engine.backend import RowForm
 from strategy.conditions import Compare, Condition, split_conjunction
-from strategy.exits import BeyondBar, RMultiple
 from strategy.expressions import Arithmetic, Call, Column, Expression, GeneValue, Number
+from strategy.forms import BeyondBar, RMultiple
 from strategy.genes import GenomeLayout
 from strategy.model import Strategy
 from strategy.nodes import Node

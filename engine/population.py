@@ -28,14 +28,25 @@ from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints
 from engine.runtime.lru_cache import ArrayCache
 from strategy.conditions import Condition
-from strategy.exits import SessionExit, split_sides
 from strategy.expressions import Expression, GeneValue, Number, Setting
+from strategy.forms import (
+    MOST_LEGS,
+    SUM_SLACK,
+    AccountOf,
+    Borrow,
+    Funding,
+    Leg,
+    PaymentsOf,
+    PriceOf,
+    SessionExit,
+    count_legs,
+    find_step,
+    split_sides,
+)
 from strategy.genes import GenomeLayout
 from strategy.indicators import Parameter
 from strategy.model import Strategy
-from strategy.money import AccountOf, Borrow, Funding, PaymentsOf, PriceOf, find_step
 from strategy.nodes import Node
-from strategy.orders import MOST_LEGS, SUM_SLACK, Leg, count_legs
 from strategy.parts import CODES, PARTS, list_forms
 from strategy.rows import Rows
 

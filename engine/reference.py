@@ -53,12 +53,10 @@ from engine.positions.reference_world import World, build_world
 from engine.reference_account import AskingWindow, take_account
 from engine.runtime.lru_cache import ArrayCache
 from strategy.conditions import Condition, settle_switches, split_conjunction
-from strategy.exits import split_sides
 from strategy.expressions import holds_row
+from strategy.forms import Ladder, Volatility, count_legs, find_step, split_sides
 from strategy.genes import Floats
 from strategy.model import Strategy
-from strategy.money import Volatility, find_step
-from strategy.orders import Ladder, count_legs
 from strategy.pretty_print import format_tree
 from strategy.rows import DecodedGenes, Genes, LoopRunner, Rows, as_it_reads, resolve_value
 from strategy.series import Series

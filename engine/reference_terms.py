@@ -20,7 +20,7 @@ from engine.positions.reference_exits import find_target
 from engine.positions.reference_orders import TICK_SLACK, on_tick
 from engine.positions.reference_world import count_targets
 from engine.reference import Reference
-from strategy.money import find_step
+from strategy.forms import find_step
 
 
 def list_terms(

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, cast
 from strategy.conditions import Condition
 from strategy.custom_indicator import OwnIndicator
 from strategy.errors import GeneError, StrategyError, unknown
-from strategy.exits import SessionExit, follows_level, positive_genes, split_sides
 from strategy.expressions import (
     Call,
     Column,
@@ -18,12 +17,22 @@ from strategy.expressions import (
     Setting,
     check_settings,
 )
+from strategy.forms import (
+    MARGINAL,
+    AccountOf,
+    AfterLeg,
+    Funding,
+    MarketFacts,
+    PaymentsOf,
+    SessionExit,
+    follows_level,
+    positive_genes,
+    split_sides,
+)
 from strategy.genes import Floats, GenomeLayout, LessThan
 from strategy.indicator_registry import KINDS
 from strategy.indicators import Parameter
-from strategy.money import MARGINAL, AccountOf, Funding, MarketFacts, PaymentsOf
 from strategy.nodes import Node, Numbers, check_extent, walk
-from strategy.orders import AfterLeg
 from strategy.parts import PARTS, check_parts
 from strategy.records import (
     decode_node,

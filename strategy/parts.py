@@ -21,23 +21,32 @@ from typing import Any, Literal, NamedTuple
 
 from strategy.conditions import Condition
 from strategy.errors import StrategyError
-from strategy.exits import (
+from strategy.expressions import Number
+from strategy.forms import (
+    ENTRIES,
     OFFSETS,
     PRICES,
+    SIZES,
+    SLIPPAGES,
     STOPS,
     TARGETS,
+    AccountOf,
+    AfterLeg,
+    Borrow,
+    Funding,
+    Ladder,
+    MarketFacts,
     PositionBounds,
     PriceForm,
     SessionExit,
+    Ticks,
     Trail,
     check_side,
+    count_legs,
     split_sides,
 )
-from strategy.expressions import Number
 from strategy.indicators import Parameter
-from strategy.money import SIZES, SLIPPAGES, AccountOf, Borrow, Funding, MarketFacts, Ticks
 from strategy.nodes import Node, walk
-from strategy.orders import ENTRIES, AfterLeg, Ladder, count_legs
 
 Takes = tuple[type[Node], ...] | Parameter | type[bool]
 

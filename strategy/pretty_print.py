@@ -22,9 +22,9 @@ from strategy.expressions import (
     GeneValue,
     Number,
 )
+from strategy.forms import Ladder, Leg
 from strategy.indicator_registry import KINDS
 from strategy.nodes import Node
-from strategy.orders import Ladder, Leg
 
 WORDS = {"crosses_above": crosses_above, "crosses_below": crosses_below, "equals": equals}
 """Words that stand for two comparisons."""

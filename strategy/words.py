@@ -10,22 +10,66 @@ makes a strategy of conditions, a stop and what else it may have.
 (('span',), 49)
 """
 
+import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import MISSING, fields
 from inspect import Parameter
 from itertools import starmap
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from data.errors import TimeframeError
 from data.plain import quote_value
 from data.timeframe import SECOND_NS, parse_timeframe
-from strategy import composed_words, conditions
+from strategy import conditions
 from strategy.clock import Offset
-from strategy.composed_words import *  # noqa: F403
-from strategy.conditions import AllOf, AnyOf, Held, Within
+from strategy.conditions import AllOf, AnyOf, Condition, Held, Switch, Within
 from strategy.errors import StrategyError
-from strategy.expressions import Clock, Column, Higher, check_column_name
-from strategy.gene_words import *  # noqa: F403
+from strategy.expressions import (
+    Choose,
+    Clock,
+    Column,
+    Expression,
+    GeneValue,
+    Higher,
+    Number,
+    Setting,
+    check_column_name,
+    holds_row,
+)
+from strategy.forms import (
+    AccountOf,
+    AfterLeg,
+    BasisPoints,
+    BeyondBar,
+    Borrow,
+    BySide,
+    EquityShare,
+    FromEntry,
+    Funding,
+    Ladder,
+    Leg,
+    Level,
+    LimitAt,
+    MarketFacts,
+    Notional,
+    PaymentsOf,
+    PositionBounds,
+    PriceForm,
+    PriceOf,
+    RiskOf,
+    RMultiple,
+    SessionExit,
+    Share,
+    StopAt,
+    Ticks,
+    Trail,
+    Units,
+    Volatility,
+    split_sides,
+)
+from strategy.gene import Gene
 from strategy.indicator_registry import CLOCK, COLUMNS, KINDS
+from strategy.indicators import Parameter as Legal
 from strategy.language import (
     WORDS,
     Claim,
@@ -40,13 +84,19 @@ from strategy.language import (
     word,
 )
 from strategy.model import Strategy
+from strategy.nodes import Node
 from strategy.other_names import suggest_part
 from strategy.own_words import indicator as indicator
-from strategy.part_words import *  # noqa: F403
-from strategy.part_words import read_part, split_arguments
-from strategy.parts import PARTS
+from strategy.parts import PARTS, Part
+from strategy.pretty_print import format_tree
 from strategy.row_words import *  # noqa: F403
-from strategy.source_location import here
+from strategy.row_words import COMPOSED
+from strategy.source_location import here, locate_errors
+
+Made = TypeVar("Made", bound=Node)
+
+OFF_ON = ("off", "on")
+"""Options of a switch."""
 
 
 @word
@@ -126,6 +176,313 @@ def within(c: Claim, n: Operand) -> Claim:
     return Claim(Within(as_condition(c, "what is within"), as_setting(n)))
 
 
+@word
+def gene(
+    name: str,
+    default: float | None = None,
+    low: float | None = None,
+    high: float | None = None,
+    unit: str = "1",
+    step: float | None = None,
+) -> Term:
+    """A real number that a search may change, from `low` to `high`, in steps where it has one."""
+    return _make_number(name, "float", default, low, high, unit, step)
+
+
+@word
+def length(
+    name: str, default: int | None = None, low: int | None = None, high: int | None = None
+) -> Term:
+    """A whole number of bars that a search may change."""
+    return _make_number(name, "int", default, low, high, "bars")
+
+
+@word
+def whole(
+    name: str,
+    default: int | None = None,
+    low: int | None = None,
+    high: int | None = None,
+    unit: str = "1",
+) -> Term:
+    """Another whole number that a search may change."""
+    return _make_number(name, "int", default, low, high, unit)
+
+
+class ChosenIndicator:
+    """One of several indicators by a gene: called as each of them is, it is a row."""
+
+    def __init__(self, gene: GeneValue, options: Sequence[Callable[..., object]]) -> None:
+        self._gene, self._options = gene, tuple(options)
+        self.__name__, self.__signature__ = gene.gene.name, inspect.signature(options[0])
+
+    @locate_errors
+    def __call__(self, *args: Operand, **kwargs: Operand) -> Term:
+        """The row of these arguments."""
+        rows = tuple(as_expression(option(*args, **kwargs)) for option in self._options)
+        return Term(Choose(self._gene, rows))
+
+
+@word
+def choice(name: str, *options: Any, default: str | None = None) -> Any:  # noqa: ANN401 - of either kind
+    """One of several rows, or of several indicators, that a search may choose.
+
+    Args:
+        name: Of the gene, whose values are the options by their names.
+        options: Rows, each named as it is written; or indicators that take the same, words,
+            indicators of one's own, or functions of rows, each named as it is called.
+        default: Name of an option; the first of them where it is left out.
+
+    Returns:
+        A row; or of indicators what is called as they are.
+    """
+    rows = [option for option in options if isinstance(option, Term) and holds_row(option.tree)]
+    calls = [option for option in options if callable(option) and hasattr(option, "__name__")]
+    if len(options) < 2 or len(options) not in (len(rows), len(calls)):
+        raise StrategyError(
+            f"choice({quote_value(name)}, ...) takes two options or more, all of them rows, such "
+            "as close, or all of them indicators without brackets, such as sma"
+        )
+    if rows:
+        trees: list[Expression] = [row.tree for row in rows]
+        value = _make_options(name, [format_tree(tree) for tree in trees], default)
+        return Term(Choose(value, tuple(trees)))
+    _check_parameters(name, calls)
+    return ChosenIndicator(_make_options(name, [call.__name__ for call in calls], default), calls)
+
+
+@word
+def switch(name: str, condition: Claim, default: bool = True) -> Claim:
+    """A condition that a search may leave out, as if it had not been written."""
+    if not isinstance(default, bool):
+        raise StrategyError(f"switch: default is True or False, got {quote_value(default)}")
+    value = _make_options(name, OFF_ON, OFF_ON[default])
+    return Claim(Switch(value, as_condition(condition, "what is switched")))
+
+
+def _check_parameters(name: str, calls: Sequence[Callable[..., object]]) -> None:
+    """Refuse indicators of which two do not take the same."""
+    taken = [", ".join(inspect.signature(call).parameters) for call in calls]
+    for call, parameters in zip(calls, taken, strict=True):
+        if parameters != taken[0]:
+            raise StrategyError(
+                f"choice('{name}', ...): {calls[0].__name__} takes ({taken[0]}), "
+                f"{call.__name__} takes ({parameters}); options of a choice take the same"
+            )
+
+
+def _make_options(name: str, options: Sequence[str], default: str | None) -> GeneValue:
+    _check_name(name)
+    names = tuple(options)
+    if default is not None and default not in names:
+        raise StrategyError(
+            f"choice('{name}', ...): default is the name of an option, {', '.join(names)}, "
+            f"got {quote_value(default)}"
+        )
+    number = 0 if default is None else names.index(default)
+    return GeneValue(Gene(name, "int", 0, len(names) - 1, number, options=names), here())
+
+
+def _make_number(
+    name: str,
+    kind: Any,  # noqa: ANN401 - one of two words
+    default: float | None,
+    low: float | None,
+    high: float | None,
+    unit: str,
+    step: float | None = None,
+) -> Term:
+    _check_name(name)
+    if default is None or low is None or high is None:
+        raise StrategyError(
+            f"gene '{name}' needs a default and bounds: name, default, low, high, "
+            f"as in gene('{name}', 2, 0.5, 4)"
+        )
+    return Term(GeneValue(Gene(name, kind, low, high, default, unit, step=step), here()))
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str) or not name.isidentifier():
+        raise StrategyError(f"a gene has a name such as 'stop_mult', got {quote_value(name)}")
+
+
+def as_optional(value: object) -> Setting | None:
+    """The tree of a constant or a gene; None where there is none."""
+    return None if value is None else as_setting(value)
+
+
+def as_rate(value: object) -> Expression | PaymentsOf:
+    """Payments as they are; else the tree of a row or a number."""
+    return value if isinstance(value, PaymentsOf) else as_expression(value)
+
+
+READ: dict[Any, Callable[[Any], object]] = {
+    Expression: as_expression,
+    Setting: as_setting,
+    Setting | None: as_optional,
+    Expression | PaymentsOf: as_rate,
+}
+"""How a field of a node is read from what a person writes, by its type; others are taken as is."""
+
+
+def _node_word(kind: type[Made]) -> Callable[..., Made]:
+    """The word of a kind of node, which takes its fields."""
+
+    def make(**given: object) -> Made:
+        return kind(**{name: readers[name](value) for name, value in given.items()})
+
+    parts = fields(kind)
+    readers = {part.name: READ.get(part.type, _take) for part in parts}
+    taken = {part.name: _find_default(part.default) for part in parts}
+    return build_word(kind.written, str(kind.__doc__), taken, make, kind)
+
+
+def _take(value: object) -> object:
+    return value
+
+
+def _find_default(default: object) -> object:
+    if isinstance(default, Number):
+        return int(default.value)
+    return Parameter.empty if default is MISSING else default
+
+
+stop_at, limit_at, after_leg = _node_word(StopAt), _node_word(LimitAt), _node_word(AfterLeg)
+beyond_bar, from_entry, share = _node_word(BeyondBar), _node_word(FromEntry), _node_word(Share)
+level, r_multiple = _node_word(Level), _node_word(RMultiple)
+trail, session_exit = _node_word(Trail), _node_word(SessionExit)
+market, ticks, bp = _node_word(MarketFacts), _node_word(Ticks), _node_word(BasisPoints)
+price, funding, borrow = _node_word(PriceOf), _node_word(Funding), _node_word(Borrow)
+payments = _node_word(PaymentsOf)
+risk, notional, units = _node_word(RiskOf), _node_word(Notional), _node_word(Units)
+equity_share, volatility = _node_word(EquityShare), _node_word(Volatility)
+
+
+@word
+def account(cash: float, size: Node, leverage: Operand | None = None) -> AccountOf:
+    """Money that trades are sized from, and how much of it a position may be worth."""
+    return AccountOf(as_setting(cash), size, as_optional(leverage))
+
+
+class InTrade(NamedTuple):
+    """A condition of an exit, and bounds of the position between which it counts."""
+
+    condition: Claim
+    bounds: PositionBounds
+
+    @property
+    def written(self) -> str:
+        """The word that makes it."""
+        return "in_trade"
+
+
+@word
+def in_trade(
+    condition: Claim,
+    bars_from: Operand | None = None,
+    bars_to: Operand | None = None,
+    profit_from: Operand | None = None,
+    profit_to: Operand | None = None,
+) -> InTrade:
+    """For `exit_long` and `exit_short`: a condition that counts in some positions alone.
+
+    Bars are those in the trade, the entry's being the first; profit is the open one at the close,
+    in units of risk and without costs.
+    """
+    bounds = (bars_from, bars_to, profit_from, profit_to)
+    return InTrade(condition, PositionBounds(*map(as_optional, bounds)))
+
+
+class BreakEven(NamedTuple):
+    """A gain, or a target, and how far beyond the entry the stop then goes."""
+
+    gain: Operand | AfterLeg
+    offset: RMultiple | Share
+
+    @property
+    def written(self) -> str:
+        """The word that makes it."""
+        return "break_even"
+
+
+@word
+def break_even(gain: Operand | AfterLeg, offset: RMultiple | Share) -> BreakEven:
+    """For `break_even`: the stop moves beyond the entry, by a multiple of the risk or a share."""
+    return BreakEven(gain, offset)
+
+
+def split_arguments(given: dict[str, Any]) -> dict[str, Any]:
+    """Values by part, of arguments of which some give several."""
+    exits = {name: given[name] for name in ("exit_long", "exit_short")}
+    bounds = [one.bounds if isinstance(one, InTrade) else None for one in exits.values()]
+    conditions = {
+        name: one.condition if isinstance(one, InTrade) else one for name, one in exits.items()
+    }
+    gain, offset = given["break_even"], None
+    if isinstance(gain, BreakEven):
+        gain, offset = gain
+    elif isinstance(gain, PriceForm | Trail):
+        raise StrategyError(
+            "break_even takes a gain in units of risk, after_leg(k) or break_even(1, offset=...), "
+            f"got {quote_value(gain)}"
+        )
+    is_leg = isinstance(gain, AfterLeg)
+    return {
+        **given,
+        **conditions,
+        "break_even": None if is_leg else gain,
+        "after_leg": gain if is_leg else None,
+        "even_offset": offset,
+        "exit_bounds": BySide(*bounds) if any(bounds) else None,
+    }
+
+
+def read_part(part: Part, value: Any) -> Any:  # noqa: ANN401 - a person gave it
+    """The tree of a part; None where there is none."""
+    if part.takes is bool:
+        return True if value else None
+    if value is part.default is None:
+        return None
+    if isinstance(part.takes, Legal):
+        return as_setting(value)
+    if part.takes == (Ladder,):
+        return build_ladder(value)
+    if part.takes != (Condition,):
+        return value
+    if part.sides == "any" and isinstance(value, BySide):
+        return BySide(*(read_part(part, side) for side in split_sides(value)))
+    return as_condition(value, part.name)
+
+
+@word
+def by_side(long: Any, short: Any) -> BySide:  # noqa: ANN401 - forms, lists of targets, or None
+    """One form for longs, another one for shorts; None where a side has none."""
+    return BySide(as_ladder(long), as_ladder(short))
+
+
+def build_ladder(targets: Any) -> Node | None:  # noqa: ANN401 - a person gave it
+    """The targets of a strategy: a list of (form, share), or these by side."""
+    if targets is None or isinstance(targets, BySide):
+        return targets
+    ladder = as_ladder(targets)
+    if not isinstance(ladder, Ladder):
+        raise StrategyError(
+            "targets is a list of (form, share), as in targets=[(r_multiple(1), 0.5), "
+            f"(r_multiple(3), 0.5)], or by_side of two such lists, got {quote_value(targets)}"
+        )
+    return ladder
+
+
+def as_ladder(form: Any) -> Any:  # noqa: ANN401 - a person gave it
+    """A list of targets as a ladder; anything else as it is."""
+    if not isinstance(form, list | tuple):
+        return form
+    for pair in form:
+        if not isinstance(pair, list | tuple) or len(pair) != len(("form", "share")):
+            raise StrategyError(f"each target is a pair (form, share), got {quote_value(pair)}")
+    return Ladder(tuple(Leg(target, as_setting(share)) for target, share in form))
+
+
 def _make_strategy(
     summary: str,
     less_than: Sequence[tuple[str, str]],
@@ -180,6 +537,6 @@ def _seconds(timeframe: str) -> float:
 __all__ = [
     *COLUMNS,
     *KINDS,
-    *composed_words.__all__,
-    *sorted(set(WORDS) - {*KINDS, *composed_words.__all__}),
+    *sorted(COMPOSED),
+    *sorted(set(WORDS) - {*KINDS, *COMPOSED}),
 ]

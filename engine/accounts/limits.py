@@ -7,8 +7,8 @@ from engine.accounts.costs import Costs
 from engine.errors import EngineError
 from strategy.errors import StrategyError
 from strategy.expressions import Expression
+from strategy.forms import Notional, Units
 from strategy.model import Strategy
-from strategy.money import Notional, Units
 from strategy.row_text import parse_row
 
 NO_LIMIT = 2**31

@@ -8,10 +8,19 @@ import numpy.typing as npt
 
 from engine.accounts.costs import Costs
 from engine.errors import EngineError
-from strategy.exits import split_sides
+from strategy.forms import (
+    SUM_SLACK,
+    AccountOf,
+    EquityShare,
+    Ladder,
+    Notional,
+    RiskOf,
+    Units,
+    Volatility,
+    find_step,
+    split_sides,
+)
 from strategy.model import Strategy
-from strategy.money import AccountOf, EquityShare, Notional, RiskOf, Units, Volatility, find_step
-from strategy.orders import SUM_SLACK, Ladder
 from strategy.rows import resolve_value
 
 Floats = npt.NDArray[np.float64]

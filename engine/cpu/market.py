@@ -20,9 +20,8 @@ from engine.positions.exit_spec import MARKET
 from engine.runtime.cpu.bitset import list_set_bars
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints, Listed, Slots
+from strategy.forms import Volatility, count_legs
 from strategy.model import Strategy
-from strategy.money import Volatility
-from strategy.orders import count_legs
 from strategy.rows import Rows
 
 

@@ -24,9 +24,8 @@ from engine.positions.exit_spec import MARKET
 from engine.runtime.compiling.launch import launch
 from engine.runtime.cpu.bitset import list_set_bars
 from engine.runtime.cuda.watchdog import to_device, to_host
-from strategy.exits import follows_level
+from strategy.forms import SUM_SLACK, follows_level
 from strategy.model import Strategy
-from strategy.orders import SUM_SLACK
 
 N_OUT = len(ACCUMULATORS)
 

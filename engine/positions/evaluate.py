@@ -12,18 +12,25 @@ from engine.positions.exit_spec import (
     build_slippage,
 )
 from engine.positions.reference_orders import add_dated_payments, add_payments
-from strategy.exits import BeyondBar, FromEntry, Level, PositionBounds, RMultiple, Share, Trail
-from strategy.model import Strategy
-from strategy.money import (
+from strategy.forms import (
     BasisPoints,
+    BeyondBar,
+    FromEntry,
+    Level,
+    LimitAt,
     Payment,
     PaymentsOf,
+    PositionBounds,
     PriceOf,
+    RMultiple,
+    Share,
     StepSize,
+    StopAt,
     Ticks,
+    Trail,
     find_step,
 )
-from strategy.orders import LimitAt, StopAt
+from strategy.model import Strategy
 from strategy.rows import LoopRunner, Rows, resolve_value
 
 Genes = Mapping[str, int | float]

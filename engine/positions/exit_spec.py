@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.accounts.stake import Size
-from strategy.orders import SUM_SLACK
+from strategy.forms import SUM_SLACK
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

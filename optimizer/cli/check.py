@@ -21,8 +21,8 @@ from optimizer.run.task import Task
 from optimizer.run.trade_details import describe_orders
 from optimizer.store.result import refuse_red
 from strategy.conditions import Compare, Condition, split_conjunction
-from strategy.exits import SessionExit
 from strategy.expressions import DAY_MINUTES, Expression, GeneValue, Number
+from strategy.forms import SessionExit
 from strategy.model import Strategy
 from strategy.nodes import Node, walk
 from strategy.parts import PARTS

@@ -8,9 +8,10 @@ from importlib.machinery import PathFinder
 from optimizer.cli.console import Lines, plain_table
 from optimizer.formatting import number
 from optimizer.processes import ROOT
-from strategy import composed_words, words
+from strategy import words
 from strategy.indicator_registry import COLUMNS, KINDS
 from strategy.model import Strategy
+from strategy.row_words import COMPOSED
 
 BEGINNING = '''"""{title}: say here in a sentence what it waits for.
 
@@ -54,7 +55,7 @@ def list_signatures() -> dict[str, dict[str, str]]:
             signatures["Columns"][name] = ""
             continue
         heading = "Indicators"
-        if name not in KINDS and name not in composed_words.__all__:
+        if name not in KINDS and name not in COMPOSED:
             made = getattr(inspect.signature(word).return_annotation, "__name__", "")
             heading = HEADINGS.get(made, "Stops, targets, exits and the rest")
         signatures.setdefault(heading, {})[_format_signature(name)] = _read_meaning(name)

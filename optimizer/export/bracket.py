@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, Share, Trail, split_sides
 from strategy.expressions import Setting
+from strategy.forms import BeyondBar, FromEntry, Level, RMultiple, Share, Trail, split_sides
 from strategy.model import Strategy
 from strategy.nodes import Node
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from engine.accounts.costs import Costs
 from optimizer.errors import ConfigError
-from strategy.exits import BySide, follows_level
 from strategy.expressions import Setting
+from strategy.forms import BySide, follows_level
 from strategy.gene import GeneText
 from strategy.model import Strategy
 from strategy.parts import PARTS

@@ -7,12 +7,24 @@ from optimizer.errors import ConfigError
 from optimizer.export.bracket import Phrases, format_bracket
 from optimizer.export.member import ExportedMember
 from optimizer.export.python_rows import ExpressionLines
-from strategy.exits import Level, RMultiple, Share, Trail, split_sides
 from strategy.expressions import Expression, GeneValue, Number, Setting
+from strategy.forms import (
+    BasisPoints,
+    Ladder,
+    Level,
+    LimitAt,
+    PriceOf,
+    RMultiple,
+    Share,
+    StepSize,
+    StopAt,
+    Ticks,
+    Trail,
+    find_step,
+    split_sides,
+)
 from strategy.model import Strategy
-from strategy.money import BasisPoints, PriceOf, StepSize, Ticks, find_step
 from strategy.nodes import Node
-from strategy.orders import Ladder, LimitAt, StopAt
 
 PHRASES = Phrases(
     side="side",

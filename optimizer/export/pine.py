@@ -18,9 +18,8 @@ from optimizer.export.pine_orders import format_signals as format_order_signals
 from optimizer.export.python_rows import ExpressionLines
 from optimizer.export.scripts import asset
 from strategy.conditions import AllOf, AnyOf, Compare, Condition, OverBars
-from strategy.exits import SessionExit
 from strategy.expressions import Arithmetic, Call, Clock, Column, GeneValue, Higher, Number
-from strategy.money import Ticks
+from strategy.forms import SessionExit, Ticks
 from strategy.nodes import Node
 
 HEAD = """\

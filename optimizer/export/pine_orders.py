@@ -13,11 +13,9 @@ from optimizer.export.orders import (
     list_legs,
     refuse_unsupported,
 )
-from strategy.exits import split_sides
 from strategy.expressions import Number, Setting
-from strategy.money import Ticks, find_step
+from strategy.forms import SUM_SLACK, LimitAt, StopAt, Ticks, find_step, split_sides
 from strategy.nodes import Node
-from strategy.orders import SUM_SLACK, LimitAt, StopAt
 
 LONGEST_WAIT = 5_000
 """Bars back that a script may read, at most."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from optimizer.export.member import ExportedMember
-from strategy.exits import Trail
+from strategy.forms import Trail
 
 HEADS = {
     "backtesting.py": (

@@ -19,8 +19,8 @@ from optimizer.export.platforms import DIFFERENCES, HEADS
 from optimizer.export.python_rows import INDENT, ExpressionLines, collect_source_code
 from optimizer.export.steps import LAST, ExportedStep, find_warm_up, list_steps
 from strategy.conditions import Condition
-from strategy.exits import SessionExit
 from strategy.expressions import Clock, Higher
+from strategy.forms import SessionExit
 from strategy.nodes import walk
 
 FREQTRADE_USAGE = "freqtrade backtesting --strategy Exported --strategy-path ITS_FOLDER"

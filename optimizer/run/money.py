@@ -13,8 +13,8 @@ from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.formatting import format_count
 from strategy.expressions import GeneValue, Number
+from strategy.forms import EquityShare, Payment, RiskOf
 from strategy.model import Strategy
-from strategy.money import EquityShare, Payment, RiskOf
 from strategy.nodes import Node, walk
 from strategy.pretty_print import format_tree
 

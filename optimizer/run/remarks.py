@@ -9,14 +9,21 @@ from data.timeframe import MINUTE_NS, format_timeframe
 from optimizer.formatting import format_count, number
 from optimizer.search.lattice import Lattice
 from strategy.conditions import OverBars
-from strategy.exits import Share, split_sides
 from strategy.expressions import Call, Expression, GeneValue, Number, Setting, holds_row
+from strategy.forms import (
+    AccountOf,
+    Ladder,
+    LimitAt,
+    Payment,
+    RiskOf,
+    Share,
+    Volatility,
+    split_sides,
+)
 from strategy.gene import NEARLY
 from strategy.genes import GenomeLayout
 from strategy.model import Strategy
-from strategy.money import AccountOf, Payment, RiskOf, Volatility
 from strategy.nodes import Node, walk
-from strategy.orders import Ladder, LimitAt
 from strategy.pretty_print import format_tree
 from strategy.rows import Rows
 from strategy.series import Series

@@ -20,9 +20,8 @@ from engine.runtime.compiling.forms import CompiledForm
 from optimizer.formatting import format_count
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
-from strategy.exits import split_sides
+from strategy.forms import Ladder, split_sides
 from strategy.model import Strategy
-from strategy.orders import Ladder
 
 Ints = npt.NDArray[np.int64]
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from strategy.conditions import AllOf, AnyOf, Compare, Held, Within
-from strategy.exits import SessionExit, Trail
 from strategy.expressions import Arithmetic, Call, Column, Number
+from strategy.forms import SessionExit, Trail
 from strategy.pretty_print import format_tree
 from strategy.source_location import PlacedError
 from strategy.words import *

@@ -10,7 +10,7 @@ import pytest
 from data.bars import Window
 from optimizer.run.markets import Markets
 from strategy import words as w
-from strategy.exits import split_sides
+from strategy.forms import split_sides
 from tests.support.exports import (
     build_frame,
     build_task,

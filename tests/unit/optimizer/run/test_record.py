@@ -21,8 +21,8 @@ from optimizer.store import RunStore
 from optimizer.store.result import RunHeader
 from strategy import STRATEGIES
 from strategy.conditions import AllOf
-from strategy.exits import FromEntry
 from strategy.expressions import GeneValue
+from strategy.forms import FromEntry
 from strategy.nodes import transform_nodes
 from tests.support.commands import write_market
 
