@@ -1,17 +1,10 @@
-"""A scheduler and two workers that tests share, and one in this process for each."""
+"""A scheduler in this process for each test, and messages."""
 
 import logging
 
 import pytest
 
-from tests.support.clusters import begin_cluster, play_cluster
-
-
-@pytest.fixture(scope="package")
-def hosts(tmp_path_factory):
-    """A scheduler with two workers, which no test may harm."""
-    with begin_cluster(tmp_path_factory.mktemp("hosts")) as hosts:
-        yield hosts
+from tests.support.clusters import play_cluster
 
 
 @pytest.fixture

@@ -7,15 +7,13 @@ import pytest
 
 from engine.accounts.costs import Costs
 from engine.batch import Engine
-from optimizer.cluster.address import parse_address
-from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.searches import ClusterSearches
 from optimizer.cluster.sharded import on_shards, on_workers
 from optimizer.errors import ConfigError
 from optimizer.evidence.judge import judge_run
 from optimizer.evidence.plan import Plan
 from optimizer.store import RunStore
-from tests.support.clusters import SERIES, run_search, search_on_seven
+from tests.support.clusters import SERIES, play_cluster, run_search, search_on_seven
 from tests.support.evidence import make_planted_market
 from tests.support.judging import make_task, recorded_run
 
@@ -25,10 +23,13 @@ PLAN = Plan(null=12, folds=2, train=2, purge=8, cpcv="4,1", embargo=8, blocks=0)
 
 
 @pytest.fixture(scope="module")
-def two(hosts):
-    """Two workers."""
-    with Cluster(parse_address(str(hosts.file))) as cluster:
-        yield cluster
+def two():
+    """Two workers in this process, which packs and sends as to any other."""
+    with play_cluster() as played:
+        for name in "01":
+            played.add(name)
+        with played.join() as cluster:
+            yield cluster
 
 
 @pytest.fixture(scope="module")

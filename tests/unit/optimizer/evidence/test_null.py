@@ -8,7 +8,7 @@ import pytest
 
 from optimizer.evidence.betting import compute_wealth, tally
 from optimizer.evidence.figures import Figure
-from optimizer.evidence.jobs.workers import Pool, Workers
+from optimizer.evidence.jobs.workers import Workers
 from optimizer.evidence.null import (
     Compared,
     NullJob,
@@ -165,7 +165,7 @@ def test_known_searches_are_not_made_again(make_null):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["shuffled", "mirrored"])
-def test_a_null_search_is_that_search_on_that_market(kind):
+def test_a_null_search_is_that_search_on_that_market(kind, pool):
     """Same settings and seed, on bars that anybody can make; in any process the same."""
     task = make_task(BARS)
     setup = NullSetup(task, "none")
@@ -181,8 +181,7 @@ def test_a_null_search_is_that_search_on_that_market(kind):
     assert (null.strength, null.trades) == (pick.strength.value, pick.trades)
     assert null.objectives["max_drawdown"] == values[:, -1].min()
     assert null.objectives[task.goals.names[0]] == values[:, 0].max()
-    with Pool() as pool:
-        ((_, elsewhere),) = Workers(setup.run, 2, pool).results([NullJob(kind, 3)])
+    ((_, elsewhere),) = Workers(setup.run, 2, pool).results([NullJob(kind, 3)])
     assert elsewhere == null
     assert NullSearch.read(null.payload()) == null
     # The best of each objective over the front is held against that of null searches.

@@ -12,7 +12,7 @@ from optimizer import load_run
 from tests.support.signals import GrowingPair
 
 SEARCHED, LENGTH = 1000, 1160
-CUTS = range(1110, 1146)
+CUTS = range(1110, 1130)
 """Bars among which the account is full six times."""
 
 

@@ -21,7 +21,7 @@ from tests.support.signals import GrowingMarket
 def test_a_file_that_grows_by_a_bar_many_times(market):
     """State, entry, stop, R and time left are those of a whole backtest that ends there."""
     market.write(1200)
-    run, source, counts = load_run(str(market.path)), market.source(), range(1200, 1250)
+    run, source, counts = load_run(str(market.path)), market.source(), range(1200, 1230)
     spec, costs = run.task.spec, run.task.costs
     market.write(1250)
     bars = load_bars(f"csv:{market.file}")

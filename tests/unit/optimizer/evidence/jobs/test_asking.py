@@ -15,7 +15,6 @@ from engine.batch import Engine
 from optimizer.evidence.folds import FoldSetup
 from optimizer.evidence.jobs import asking
 from optimizer.evidence.jobs.asking import AskingWorkers
-from optimizer.evidence.jobs.workers import Pool
 from optimizer.evidence.null import NullJob, NullSetup
 from optimizer.evidence.schedule import StepSettings
 from optimizer.evidence.schedule_searches import StepSetup
@@ -38,13 +37,6 @@ TASKS = {
 too, a strategy in words, and a grid."""
 
 JOBS = [NullJob("shuffled", number) for number in range(1, 6)] + [NullJob("mirrored", 1)]
-
-
-@pytest.fixture(scope="module")
-def pool():
-    """Processes for tests that end none."""
-    with Pool() as pool:
-        yield pool
 
 
 @contextmanager
@@ -115,15 +107,14 @@ def test_folds_and_steps_ask_the_engine_of_the_run(pool, name, monkeypatch):
     assert dict(AskingWorkers(served, 2, 3, pool).results(jobs)) == expected
 
 
-def test_processes_whose_questions_failed_are_replaced(monkeypatch):
+def test_processes_whose_questions_failed_are_replaced(pool, monkeypatch):
     """What the engine raises arrives, and the next searches are not given answers of these."""
     setup = NullSetup(TASKS["shipped"](), "none")
-    with Pool() as pool:
-        with monkeypatch.context() as patch:
-            patch.setattr(asking, "evaluate_together", raise_error)
-            with pytest.raises(ValueError, match="no engine"):
-                dict(AskingWorkers(setup, 2, 6, pool).results(JOBS))
-        found = dict(AskingWorkers(setup, 2, 6, pool).results(JOBS))
+    with monkeypatch.context() as patch:
+        patch.setattr(asking, "evaluate_together", raise_error)
+        with pytest.raises(ValueError, match="no engine"):
+            dict(AskingWorkers(setup, 2, 6, pool).results(JOBS))
+    found = dict(AskingWorkers(setup, 2, 6, pool).results(JOBS))
     assert found == dict(setup.run_in_step(JOBS))
 
 
@@ -151,10 +142,9 @@ class Dying(NullSetup):
         yield from super().run_in_step(jobs, ask if is_here else ask_and_die)
 
 
-def test_searches_of_a_process_that_died_are_made_here():
+def test_searches_of_a_process_that_died_are_made_here(pool):
     """By the same engine, and the others go on."""
     task = TASKS["shipped"]()
     setup = Dying(task, "none", test=os.getpid())
-    with Pool() as pool:
-        results = dict(AskingWorkers(setup, 2, 4, pool).results(JOBS))
+    results = dict(AskingWorkers(setup, 2, 4, pool).results(JOBS))
     assert results == dict(NullSetup(task, "none").run_in_step(JOBS))

@@ -11,7 +11,7 @@ import pytest
 from optimizer.evidence.jobs.workers import Pool, Workers
 from tests.support import jobs
 from tests.support.commands import start
-from tests.support.jobs import die_or_square, fail_or_square, square, talk
+from tests.support.jobs import die_or_square, fail, square, talk
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.slow
@@ -25,28 +25,24 @@ def is_there(process):
     return False
 
 
-@pytest.mark.parametrize("victims", [[0], range(4)])
-def test_a_process_that_is_killed_loses_nothing(victims):
-    """Its job is done here, and once; all others by processes."""
-    with Pool() as pool:
-        run = partial(die_or_square, os.getpid(), victims)
-        results = list(Workers(run, 2, pool).results(range(4)))
-    assert sorted((job, number) for job, (number, _) in results) == [(n, n * n) for n in range(4)]
-    assert {job for job, (_, who) in results if who == os.getpid()} == {*victims}
-
-
-@pytest.mark.parametrize("count", [1, 2])
-def test_what_a_job_raises_arrives(count):
-    """With its type, wherever it was raised."""
-    with Pool() as pool, pytest.raises(ValueError, match="no square"):
-        list(Workers(partial(fail_or_square, 3), count, pool).results(range(6)))
+def test_processes_that_are_killed_lose_nothing(pool):
+    """Their jobs are done here, and once; all others by processes."""
+    run = partial(die_or_square, os.getpid(), (0, 1))
+    results = list(Workers(run, 2, pool).results(range(6)))
+    assert sorted((job, number) for job, (number, _) in results) == [(n, n * n) for n in range(6)]
+    assert {job for job, (_, who) in results if who == os.getpid()} == {0, 1}
 
 
 def test_a_pool_waits_for_the_next_setup(capfd):
-    """The same processes, whatever they did or printed, which is no answer; leaving ends them."""
+    """The same processes, whatever they did or printed, which is no answer; leaving ends them.
+
+    What a job raises arrives with its type.
+    """
     with Pool() as pool:
         _, first = zip(*Workers(partial(square, 0.05), 2, pool).results(range(8)), strict=True)
         results = dict(Workers(talk, 2, pool).results(range(4)))
+        with pytest.raises(ValueError, match="no square"):
+            list(Workers(fail, 2, pool).results([3]))
         again = dict(Workers(partial(square, 0.05), 2, pool).results(range(8)))
         who = {process for _, process in first}
         assert len(who) == 2
@@ -57,16 +53,15 @@ def test_a_pool_waits_for_the_next_setup(capfd):
     assert not any(map(is_there, who))
 
 
-def test_a_pool_replaces_those_that_were_in_the_middle_of_a_job():
+def test_a_pool_replaces_those_that_were_in_the_middle_of_a_job(pool):
     """What was closed early is not done, and no answer of it comes later."""
-    with Pool() as pool:
-        with closing(Workers(partial(square, 0.2), 2, pool).results(range(100))) as results:
-            _, (_, pid) = next(results)
-            assert is_there(pid)
-            assert pid != os.getpid()
-        assert not is_there(pid)
-        squares = dict(Workers(partial(square, 0), 2, pool).results(range(6)))
-        assert {job: square for job, (square, _) in squares.items()} == {n: n * n for n in range(6)}
+    with closing(Workers(partial(square, 0.2), 2, pool).results(range(100))) as results:
+        _, (_, pid) = next(results)
+        assert is_there(pid)
+        assert pid != os.getpid()
+    assert not is_there(pid)
+    squares = dict(Workers(partial(square, 0), 2, pool).results(range(6)))
+    assert {job: square for job, (square, _) in squares.items()} == {n: n * n for n in range(6)}
 
 
 def test_no_worker_outlives_a_parent_that_is_killed():
