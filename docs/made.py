@@ -22,7 +22,7 @@ from optimizer.goals.objectives import OBJECTIVES
 from strategy import STRATEGIES
 from strategy.conditions import Condition
 from strategy.forms import Ladder
-from strategy.indicators import Parameter
+from strategy.nodes import Parameter
 from strategy.parts import PARTS, Part
 
 PROGRAM = "python -m optimizer"

@@ -44,9 +44,8 @@ from strategy.forms import (
     split_sides,
 )
 from strategy.genes import GenomeLayout
-from strategy.indicators import Parameter
 from strategy.model import Strategy
-from strategy.nodes import Node
+from strategy.nodes import Node, Parameter
 from strategy.parts import CODES, PARTS, list_forms
 from strategy.rows import Rows
 

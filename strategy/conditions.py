@@ -11,8 +11,7 @@ from typing import ClassVar, Literal
 
 from strategy.errors import StrategyError
 from strategy.expressions import Expression, GeneValue, Setting, check_settings, holds_row
-from strategy.indicators import Parameter
-from strategy.nodes import Node, Numbers, declare, whole
+from strategy.nodes import Node, Numbers, Parameter, declare, whole
 
 Relation = Literal[">", "<", ">=", "<="]
 

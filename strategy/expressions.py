@@ -10,8 +10,7 @@ from strategy.custom_indicator import OwnIndicator
 from strategy.errors import StrategyError, unknown
 from strategy.gene import Gene
 from strategy.indicator_registry import CLOCK, COLUMNS, KINDS, ROW_NAMES
-from strategy.indicators import ANY, Parameter
-from strategy.nodes import Node, declare, walk
+from strategy.nodes import ANY, Node, Parameter, declare, walk
 
 Operation = Literal["+", "-", "*", "/", "minimum", "maximum", "abs"]
 

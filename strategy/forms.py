@@ -22,8 +22,7 @@ from strategy.expressions import (
     holds_row,
 )
 from strategy.genes import Ints
-from strategy.indicators import ABOVE_ZERO, ANY
-from strategy.nodes import Node, declare, later, real, walk, whole
+from strategy.nodes import ABOVE_ZERO, ANY, Node, declare, later, real, walk, whole
 
 MOST_LEGS = 8
 """Targets of a ladder, at most."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from data.checks import VALUES
-from strategy.indicators import Loop, Parameter, one_less
+from strategy.indicators import Loop, one_less
 from strategy.indicators.adaptive_trend import (
     FAMILIES,
     adaptive_trend,
@@ -30,6 +30,7 @@ from strategy.indicators.stoch import stoch
 from strategy.indicators.supertrend import supertrend, supertrend_side
 from strategy.indicators.swing import swing_high, swing_low
 from strategy.indicators.wma import lsma, wma
+from strategy.nodes import Parameter
 
 
 @dataclass(frozen=True)

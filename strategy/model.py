@@ -31,8 +31,7 @@ from strategy.forms import (
 )
 from strategy.genes import Floats, GenomeLayout, LessThan
 from strategy.indicator_registry import KINDS
-from strategy.indicators import Parameter
-from strategy.nodes import Node, Numbers, check_extent, walk
+from strategy.nodes import Node, Numbers, Parameter, check_extent, walk
 from strategy.parts import PARTS, check_parts
 from strategy.records import (
     decode_node,

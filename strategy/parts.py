@@ -45,8 +45,7 @@ from strategy.forms import (
     count_legs,
     split_sides,
 )
-from strategy.indicators import Parameter
-from strategy.nodes import Node, walk
+from strategy.nodes import Node, Parameter, walk
 
 Takes = tuple[type[Node], ...] | Parameter | type[bool]
 

@@ -69,7 +69,6 @@ from strategy.forms import (
 )
 from strategy.gene import Gene
 from strategy.indicator_registry import CLOCK, COLUMNS, KINDS
-from strategy.indicators import Parameter as Legal
 from strategy.language import (
     WORDS,
     Claim,
@@ -85,6 +84,7 @@ from strategy.language import (
 )
 from strategy.model import Strategy
 from strategy.nodes import Node
+from strategy.nodes import Parameter as Legal
 from strategy.other_names import suggest_part
 from strategy.own_words import indicator as indicator
 from strategy.parts import PARTS, Part
