@@ -2,9 +2,10 @@
 
 Compiled loops are cached on disk. numba looks only at the file of the loop itself, so that a loop
 would keep an old copy of another one that it calls; here the file of its machine code is named
-after all that was compiled (`reach.py`). What is edited elsewhere compiles nothing.
+after the digest of its module and of all that this imports (`module_digest.py`).
 """
 
+import hashlib
 import logging
 import pickle
 import re
@@ -31,7 +32,7 @@ from engine.errors import EngineError
 from engine.runtime.collector import pause_collector
 from engine.runtime.compiling.cache_dirs import ENGINE, loops_folder
 from engine.runtime.compiling.compile_timer import add_compiling
-from engine.runtime.compiling.reach import UnknownReachError, changed_names, digest_reach
+from engine.runtime.compiling.module_digest import PACKAGES, UnknownSourceError, digest_module
 
 LOG = logging.getLogger(__name__)
 
@@ -150,9 +151,6 @@ class LoopCache(_Cache):
                 self._write_code(path, data)
 
     def _write_code(self, path: Path, data: Any) -> None:  # noqa: ANN401
-        if names := changed_names():
-            LOG.warning("%s is not kept: %s changed meanwhile", self._name, ", ".join(names))
-            return
         if data.library.has_dynamic_globals or not all(each.can_cache for each in data.lifted):
             LOG.warning("%s could not be kept: it reads what is this process's own", self._name)
             return
@@ -166,8 +164,8 @@ class LoopCache(_Cache):
     def is_empty(self) -> bool:
         """Whether nothing was kept of the loop as it is."""
         try:
-            return not any(self._folder.glob(f"{self._name}-{digest_reach(self._loop)}-*{ENDING}"))
-        except UnknownReachError:
+            return not any(self._folder.glob(f"{self._name}-{self._version()}-*{ENDING}"))
+        except UnknownSourceError:
             return False
 
     def enable(self) -> None:
@@ -184,14 +182,22 @@ class LoopCache(_Cache):
             file.unlink(missing_ok=True)
 
     def _place(self, sig: Any, codegen: Any) -> Path | None:  # noqa: ANN401
-        """Where its code for some types of arguments lies; None where its reach is unknown."""
+        """Where its code for some types of arguments lies; None where its source is unknown."""
         arguments, result = normalize_signature(sig)  # type: ignore[no-untyped-call]
         try:
-            types = digest_reach(arguments, result, *codegen.magic_tuple())
-            return self._folder / f"{self._name}-{digest_reach(self._loop)}-{types}{ENDING}"
-        except UnknownReachError as error:
+            kinds = [_describe_type(kind) for kind in (*arguments, result)]
+            said = repr((kinds, sorted(self._loop.targetoptions.items()), codegen.magic_tuple()))
+            types = hashlib.sha256(said.encode()).hexdigest()[:20]
+            return self._folder / f"{self._name}-{self._version()}-{types}{ENDING}"
+        except UnknownSourceError as error:
             LOG.warning("%s is compiled by each process: %s", self._name, error)
             return None
+
+    def _version(self) -> str:
+        function = self._loop.py_func
+        if function.__closure__:
+            raise UnknownSourceError("it was made by another function")
+        return digest_module(function.__module__)
 
     def _remove_old(self) -> None:
         """Remove the oldest versions of the loop."""
@@ -213,6 +219,14 @@ MOST_LETTERS = 150
 """Of a loop's name in that of a file."""
 
 ENDING = ".loop"
+
+
+def _describe_type(kind: Any) -> object:  # noqa: ANN401
+    """A type of an argument in words: a loop need not import what makes its arguments."""
+    own, record = type(kind).__module__, getattr(kind, "instance_class", None)
+    made = record and (record.__module__, record.__qualname__, record._fields)
+    version = digest_module(own) if own.split(".")[0] in PACKAGES else ""
+    return str(kind), version, made, [_describe_type(part) for part in getattr(kind, "types", ())]
 
 
 def _read_code(path: Path) -> bytes | None:

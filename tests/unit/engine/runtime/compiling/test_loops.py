@@ -1,4 +1,4 @@
-"""Compiled loops on disk: an edit compiles the loops that reach it, and no other."""
+"""Compiled loops on disk: an edit compiles what imports it, and nothing stale or half ever runs."""
 
 import inspect
 import json
@@ -11,174 +11,103 @@ import pytest
 from tests.support.forking import Forking
 
 FILES = {
-    "values.py": '''
-        import numpy as np
-        STEP, TABLE, PAIR = 2.0, np.array([3.0, 5.0]), (7, 11)
-    ''',
-    "deep.py": '''
-        from engine.runtime.compiling.loops import compiled_loop
-        from own.values import PAIR
-
-        @compiled_loop
-        def deep(x, factor=2.0):
-            """Said of it."""
-            # A remark.
-            return x * factor + PAIR[1]
-
-        @compiled_loop
-        def aside(x):
-            return x + 1.0
-    ''',
-    "middle.py": '''
-        import own.deep
+    "values.py": "STEP = 2.0",
+    "words.py": "def speak(): return 'nothing that a loop needs'",
+    "deep.py": """
         from engine.runtime.compiling.loops import compiled_part
+        from own.values import STEP
 
         @compiled_part
-        def middle(x):
-            return own.deep.deep(x)
-    ''',
-    "language.py": '''
-        from llvmlite import ir
-        from numba import types
-        from numba.extending import intrinsic, overload
-        from own.helpers import number
-
-        @intrinsic
-        def shifted(typing, x):
-            def code(context, builder, sig, args):
-                return builder.fadd(args[0], number(4.0))
-            return types.float64(types.float64), code
-
-        def chosen(x):
-            raise NotImplementedError
-
-        @overload(chosen)
-        def choose(x):
-            return lambda x: x + 6.0
-    ''',
-    "helpers.py": '''
-        from llvmlite import ir
-
-        def number(value):
-            return ir.Constant(ir.DoubleType(), value)
-    ''',
-    "records.py": '''
-        from typing import NamedTuple
-
-        class Prices(NamedTuple):
-            """Of a bar."""
-            low: float
-            high: float
-
-            def spread(self):
-                return self.high - self.low
-    ''',
-    "top.py": '''
-        import numpy as np
-        from engine.runtime.compiling.loops import _compile_loop, compiled_loop
-        from own.language import chosen, shifted
-        from own.middle import middle
-        from own.records import Prices
-        from own.values import STEP, TABLE
-
-        def adding(number):
-            @compiled_loop
-            def added(x):
-                return x + number
-            return added
-
-        added = adding(1.0)
+        def deep(x):
+            return x * STEP
+    """,
+    "top.py": """
+        import own.deep
+        from engine.runtime.compiling.loops import compiled_loop
 
         @compiled_loop
         def calls(x):
-            return middle(x) + STEP
-
-        @compiled_loop
-        def reads_table(k):
-            return TABLE[k]
-
-        @compiled_loop
-        def says(x):
-            return shifted(x)
-
-        @compiled_loop
-        def overloads(x):
-            return chosen(x)
+            return own.deep.deep(x) + 1.0
+    """,
+    "aside.py": """
+        from engine.runtime.compiling.loops import compiled_loop
+        from own import words
 
         @compiled_loop
         def lowest(prices):
-            return prices.low
+            return prices[0]
+    """,
+    "records.py": """
+        from typing import NamedTuple
 
-        @compiled_loop
-        def makes(x):
-            return Prices(x, -x).high
+        class Prices(NamedTuple):
+            low: float
+            high: float
+    """,
+}
 
-        def divides(x):
-            return 1.0 / x
-        divides = _compile_loop(divides, nogil=False)
+START = """
+import json, os, resource, signal, sys, time
+from numba.core.event import Listener, register
+from engine.runtime.compiling import loops, module_digest
+# A process of its own: what it was forked from imported none of the package.
+module_digest.BEGAN_NS = time.time_ns()
 
-        def found():
-            prices = Prices(1.0, 9.0)
-            return {"calls": calls(1.0), "reads_table": reads_table(1), "says": says(1.0),
-                    "overloads": overloads(1.0), "lowest": lowest(prices), "makes": makes(4.0),
-                    "added": added(1.0), "divides": divides(4.0)}
-    ''',
-}  # fmt: skip
+class Compiled(Listener):
+    names = []
+    def on_start(self, event):
+        self.names.append(event.data["dispatcher"].py_func.__name__)
+    def on_end(self, event):
+        pass
+
+register("numba:compile", Compiled())
+"""
 
 ASK = """
-import json, sys
-from numba.core.dispatcher import Dispatcher
-from own import top
-found = top.found()
-compiled = [name for module in list(sys.modules.values()) if module.__name__.startswith("own")
-            for name, value in vars(module).items()
-            if isinstance(value, Dispatcher) and value.stats.cache_misses]
-print(json.dumps([found, sorted(set(compiled))]))
+from own.top import calls
+from own.aside import lowest
+from own.records import Prices
+found = [calls(3.0), lowest(Prices(5.0, 9.0))]
+print(json.dumps([found, sorted(Compiled.names)]))
 """
 
-FOUND = {"calls": 15.0, "reads_table": 5.0, "says": 5.0, "overloads": 7.0, "lowest": 1.0,
-         "makes": -4.0, "added": 2.0, "divides": 0.25}  # fmt: skip
+FOUND = [7.0, 5.0]
 
-UNREACHED = (
-    ("deep.py", "Said of it.", "Said of it in more words,\n    and lines."),
-    ("deep.py", "# A remark.", "# Another remark."),
-    ("deep.py", "return x + 1.0", "return x + 2.0"),
-    ("middle.py", "import own.deep", "\n\n# Moved.\nimport own.deep"),
-    ("records.py", "return self.high - self.low", "return self.low - self.high"),
-    ("records.py", '"""Of a bar."""', ""),
-    ("values.py", "STEP, TABLE", "OTHER = 8.0\nSTEP, TABLE"),
-    ("helpers.py", "def number", "def other():\n    return 3\n\ndef number"),
-    ("top.py", "@compiled_loop\ndef says", "def others():\n    pass\n\n@compiled_loop\ndef says"),
-)  # fmt: skip
+ALL = ["calls", "deep", "lowest"]
 
-REACHED = (
-    (
-        ("values.py", "2.0, np", "3.0, np", {"calls": 16.0}, []),
-        ("values.py", "5.0]", "6.0]", {"reads_table": 6.0}, []),
-        ("language.py", "fadd", "fsub", {"says": -3.0}, []),
-        ("language.py", "+ 6.0", "+ 8.0", {"overloads": 9.0}, []),
-        ("records.py", "low: float\n    high: float", "high: float\n    low: float",
-         {"lowest": 9.0, "makes": 4.0}, []),
-        ("top.py", "adding(1.0)", "adding(3.0)", {"added": 4.0}, []),
-        ("top.py", "nogil=False", "nogil=True", {"divides": 0.25}, []),
-    ),
-    (
-        ("values.py", "(7, 11)", "(7, 12)", {"calls": 16.0}, ["deep", "middle"]),
-        ("values.py", "[3.0, 5.0]", "[3, 6]", {"reads_table": 6}, []),
-        ("helpers.py", "(), value", "(), value + 1", {"says": 6.0}, []),
-    ),
-    (("deep.py", "x * factor", "x / factor", {"calls": 13.5}, ["deep", "middle"]),),
-    (("deep.py", "=2.0", "=3.0", {"calls": 16.0}, ["deep", "middle"]),),
-    (
-        ("top.py", "from own.middle import middle", "from own.deep import aside as middle",
-         {"calls": 4.0}, ["aside", "middle"]),
-    ),
-)  # fmt: skip
-"""Edits that are made together: what each changes of what is found, and other loops that reach it.
+EDITS = (
+    ("values.py", "2.0", "3.0", [10.0, 5.0], ["calls", "deep"]),
+    ("top.py", "+ 1.0", "+ 4.0", [10.0, 5.0], ["calls"]),
+    ("deep.py", "x * STEP", "x / STEP", [2.5, 5.0], ["calls", "deep"]),
+    ("words.py", "nothing", "a thing", FOUND, ["lowest"]),
+    ("records.py", "low: float\n    high", "high: float\n    low", FOUND, ["lowest"]),
+    ("records.py", "class", "# A remark.\nclass", FOUND, []),
+)
+"""An edit, what is found after it, and loops that are compiled anew."""
 
-Numbers, arrays and their types, operations and their helpers, fields, what is enclosed, options,
-functions, defaults, and a name that means something else.
+LIKE_A_FULL_DISK = """
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+sys.dont_write_bytecode = True
 """
+
+LIKE_ANOTHER_USER = """
+import ctypes
+# Root without its rights, so that the modes of folders count.
+ctypes.CDLL(None).capset((ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)())
+"""
+
+KILLED = {
+    "compiling": "Compiled.on_start = lambda self, event: os.kill(os.getpid(), signal.SIGKILL)",
+    "writing": """
+from pathlib import Path
+def write_half(self, content):
+    with open(self, "wb") as file:
+        file.write(content[:len(content) // 2])
+    os.kill(os.getpid(), signal.SIGKILL)
+Path.write_bytes = write_half
+""",
+}
 
 
 def write_package(folder):
@@ -197,63 +126,131 @@ def edit(folder, name, before, after):
     file.write_text(text.replace(before, after))
 
 
-COMPILER = """
-import numba
-import engine.runtime.compiling.forms
-# What a first compilation loads.
-numba.njit(lambda x: x + 1.0)(1.0)
-"""
-
-
-def without_cache_dir():
-    """The environment of a person who keeps loops beside their packages."""
-    return {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+def list_kept(folder):
+    """Files of compiled loops, and drafts of such."""
+    names = os.listdir(folder / "own" / "__pycache__" / "loops")
+    return [name for name in names if not name.startswith(".")], [
+        name for name in names if name.startswith(".")
+    ]
 
 
 @pytest.fixture(scope="module")
 def ask():
-    """What a program finds in a folder, by default which loops it compiled."""
-    with closing(Forking(COMPILER, without_cache_dir())) as compiler:
-        yield lambda folder, code=ASK: json.loads(compiler.run(folder, code, str(folder)))
+    """What a program prints in a folder, by default what its loops find and which it compiled."""
+    # What a first compilation loads as well.
+    compiler = "import engine.runtime.compiling.loops, numba; numba.njit(lambda x: x + 1.0)(1.0)"
+    # Loops are kept beside their package.
+    variables = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    with closing(Forking(compiler, variables)) as began:
+        yield lambda folder, code=ASK: json.loads(began.run(folder, START + code))
 
 
 @pytest.fixture(scope="module")
-def kept_package(ask, tmp_path_factory):
+def kept(ask, tmp_path_factory):
     """A package whose loops were compiled by another process."""
     folder = tmp_path_factory.mktemp("kept")
     write_package(folder)
-    answer, compiled = ask(folder)
-    assert answer == FOUND
-    assert set(compiled) >= {*FOUND, "deep", "middle"}
+    assert ask(folder) == [FOUND, ALL]
     return folder
 
 
 @pytest.fixture
-def copied_package(kept_package, tmp_path):
-    """The same with what was compiled, to be edited."""
-    shutil.copytree(kept_package, tmp_path / "copy")
-    return tmp_path / "copy"
+def package(tmp_path):
+    """A package none of whose loops was compiled yet."""
+    write_package(tmp_path)
+    return tmp_path
 
 
 @pytest.mark.slow
-def test_what_is_not_reached_compiles_nothing(ask, copied_package):
-    """Docstrings, comments, lines, and what stands beside the loops."""
-    for change in UNREACHED:
-        edit(copied_package, *change)
-    assert ask(copied_package) == [FOUND, []]
-
-
-@pytest.mark.slow
-def test_what_is_reached_is_compiled_anew(ask, kept_package, tmp_path):
-    """Exactly the loops that reach it, by numba's own account."""
-    for number, changes in enumerate(REACHED):
+def test_an_edit_compiles_what_imports_it_and_nothing_else(ask, kept, tmp_path):
+    """A loop's own module, one that is imported by way of another, fields of what is handed in."""
+    for number, (name, before, after, found, compiled) in enumerate(EDITS):
         folder = tmp_path / str(number)
-        shutil.copytree(kept_package, folder)
-        expected, loops = dict(FOUND), set()
-        for name, before, after, found, others in changes:
-            edit(folder, name, before, after)
-            expected |= found
-            loops |= {*found, *others}
-        assert ask(folder) == [expected, sorted(loops)], changes
-        if number == 0:
-            assert ask(folder) == [expected, []]
+        shutil.copytree(kept, folder)
+        assert ask(folder) == [FOUND, []]
+        edit(folder, name, before, after)
+        assert ask(folder) == [found, compiled], (name, after)
+        assert ask(folder) == [found, []]
+
+
+@pytest.mark.slow
+def test_the_order_of_imports_does_not_matter(ask, kept):
+    """What was compiled in one order is found in another."""
+    assert ask(kept, "from own.records import Prices\nimport own.aside\n" + ASK) == [FOUND, []]
+
+
+@pytest.mark.slow
+def test_a_source_that_changed_meanwhile_leaves_nothing_behind(ask, package):
+    """It is not what was imported: the loop runs as it was, and the next process has the new."""
+    late = "from own import values\n" + "open(values.__file__, 'w').write('STEP = 5.0')\n"
+    assert ask(package, late + ASK) == [FOUND, ALL]
+    assert ask(package) == [[16.0, 5.0], ["calls", "deep"]]
+
+
+@pytest.mark.slow
+def test_twelve_processes_at_once_compile_each_loop_once(ask, package):
+    """All of them find the same, and leave nothing half behind."""
+    code = f"""
+import contextlib, io
+texts = [os.pipe() for _ in range(12)]
+for _, write in texts:
+    if not os.fork():
+        with contextlib.redirect_stdout(open(write, "w")):
+            exec({ASK!r})
+            sys.stdout.flush()
+        os._exit(0)
+    os.close(write)
+print(json.dumps([json.loads(open(read).read()) for read, _ in texts]))
+"""
+    answers = ask(package, code)
+    assert [found for found, _ in answers] == [FOUND] * 12
+    assert sorted(name for _, names in answers for name in names) == ALL
+    assert [len(names) for names in list_kept(package)] == [3, 0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", KILLED)
+def test_a_process_that_is_killed_leaves_the_next_one_free(ask, package, moment):
+    """It neither waits for the dead one nor reads half a file, and nothing is left over."""
+    child = f"if not os.fork():\n    exec({KILLED[moment] + ASK!r})\n"
+    assert ask(package, child + "print(os.waitstatus_to_exitcode(os.wait()[1]))") == -9
+    assert list_kept(package)[1]
+    assert ask(package) == [FOUND, ALL]
+    assert [len(names) for names in list_kept(package)] == [3, 0]
+
+
+@pytest.mark.slow
+def test_a_full_disk_keeps_nothing_and_stops_nothing(ask, package):
+    """Loops run, and the next process with room keeps them."""
+    assert ask(package, LIKE_A_FULL_DISK + ASK) == [FOUND, ALL]
+    assert list_kept(package) == ([], [])
+    assert ask(package) == [FOUND, ALL]
+    assert ask(package) == [FOUND, []]
+
+
+@pytest.mark.slow
+def test_loops_in_a_folder_that_is_only_read_are_compiled_and_not_kept(ask, package):
+    """Nothing is written elsewhere in their place."""
+    loops = package / "own" / "__pycache__" / "loops"
+    loops.mkdir(parents=True)
+    loops.chmod(0o500)
+    assert ask(package, LIKE_ANOTHER_USER + ASK) == [FOUND, ALL]
+    loops.chmod(0o700)
+    assert list_kept(package) == ([], [])
+
+
+@pytest.mark.slow
+def test_a_loop_of_a_function_that_makes_it_is_not_kept(ask, package):
+    """Its module does not say what it has taken along."""
+    edit(package, "values.py", "STEP = 2.0", inspect.cleandoc("""
+        from engine.runtime.compiling.loops import compiled_loop
+
+        def adding(number):
+            @compiled_loop
+            def added(x):
+                return x + number
+            return added
+    """))  # fmt: skip
+    code = "from own.values import adding\nprint(json.dumps([adding({})(1.0), Compiled.names]))"
+    assert ask(package, code.format(2.0)) == [3.0, ["added"]]
+    assert ask(package, code.format(5.0)) == [6.0, ["added"]]
