@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from data.plain import takes_plain
@@ -105,11 +105,7 @@ def page_html(run: Tables, member: int | None = None) -> str:
 
 def render_page(name: str, data: object, policy: str, script: str, **values: object) -> str:
     """A page from the template of a name, with data and the library of charts packed in it."""
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    environment.filters["short"] = short
-    environment.filters["whole_flags"] = whole_flags
-    template = environment.from_string(read_asset(f"{name}.html"))
-    page = template.render(
+    page = _read_template(name).render(
         **values,
         policy=policy,
         style=read_asset("report.css"),
@@ -119,6 +115,15 @@ def render_page(name: str, data: object, policy: str, script: str, **values: obj
     )
     # A path may hold bytes that are no character.
     return page.encode(errors="replace").decode()
+
+
+@cache
+def _read_template(name: str) -> Template:
+    """The template of a name, compiled once."""
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    environment.filters["short"] = short
+    environment.filters["whole_flags"] = whole_flags
+    return environment.from_string(read_asset(f"{name}.html"))
 
 
 def short(text: object, most: int = LONGEST_TEXT) -> str:
