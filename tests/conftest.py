@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 
 pytest.register_assert_rewrite("tests.support")
 
+from engine.replay import sample  # noqa: E402
 from tests.support.agreement import AGREE  # noqa: E402
 from tests.support.backends import BACKEND_PARAMETERS  # noqa: E402
 from tests.support.recordings import Recordings  # noqa: E402
@@ -40,7 +41,7 @@ def pytest_addoption(parser):
     """Add ``--bless``, the only writer of golden files, ``--kills`` and ``--mutations``."""
     parser.addoption("--bless", action="store_true", help="write golden files anew")
     parser.addoption("--kills", type=int, default=3, help="kills a test; 50 before a release")
-    parser.addoption("--mutations", type=int, default=20, help="runs changed; 10000 for a release")
+    parser.addoption("--mutations", type=int, default=12, help="runs changed; 10000 for a release")
 
 
 def pytest_configure():
@@ -78,6 +79,14 @@ def pytest_collection_finish():
     # Libraries look when Python ends for what was never let go of.
     atexit.register(gc.unfreeze)
     gc.set_threshold(20_000, 20, 50)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def short_samples():
+    """Certificates of tests replay few bars in plain Python; `test_certificate.py` all of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sample, "BARS", 2000)
+        yield
 
 
 @pytest.fixture(scope="session")

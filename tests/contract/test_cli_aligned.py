@@ -68,7 +68,7 @@ def test_it_is_searched_certified_judged_shown_and_gone_on_with(command, place, 
     assert again["metrics"]["trades"] == result["front"][0]["metrics"]["trades"] > 0
     command("runs", "export", "latest", "mine_vbt.py", "--member", "0", "--as", "vectorbt")
     assert "bars.extra('mood')" in Path("mine_vbt.py").read_text()
-    resume = ("evolve", "--resume", "latest", "--generations")
+    resume = ("evolve", "--resume", "latest", *SMALL[-2:], "--generations")
     for other in (("--aligned-column", "fear"), ("--column-file", "fear=bars.csv")):
         refused = command(*resume, "3", *other)
         assert refused.code == 4

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 NEWEST = 2
 MARKET = ("--data", "csv:bars.csv")
-RESUME = ("evolve", "--resume", "latest")
+RESUME = ("evolve", "--resume", "latest", *SMALL[-2:])
 
 
 @pytest.fixture
@@ -111,11 +111,10 @@ def test_evidence_stays_with_the_front_that_is_found_again(command, recordings):
     """After a longer search it counts no more, which is said: the judged front is another one."""
     judged = recordings.copy("noise")
     flip(judged["path"], NEWEST)
-    more = ("--no-judge", "--no-report")
-    assert "of evidence on it stay" in command(*RESUME, *more).err
+    assert "of evidence on it stay" in command(*RESUME).err
     shown = command("runs", "show", "latest", "--json").json["result"]
     assert (shown["front_hash"], shown["judgement"]) == (judged["front_hash"], judged["judgement"])
-    outcome = command(*RESUME, "--generations", str(NEWEST + 1), *more)
+    outcome = command(*RESUME, "--generations", str(NEWEST + 1))
     assert "earlier result no longer count" in outcome.err
     shown = command("runs", "show", "latest", "--json").json["result"]
     assert shown["judgement"] != judged["judgement"]

@@ -25,7 +25,7 @@ def test_a_lattice_is_searched_to_its_end(command, market):
     result = command("runs", "show", "latest", "--json").json["result"]
     assert result["timing"]["evaluated"] == 20
     assert (result["stopped_by"], result["polished"]) == ("generations", 0)
-    again = command("evolve", "--resume", "latest", "--json").json
+    again = command("evolve", "--resume", "latest", *SMALL[-2:], "--json").json
     assert (again["front_hash"], again["resumed"]) == (result["front_hash"], "already finished")
 
 

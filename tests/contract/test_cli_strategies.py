@@ -16,6 +16,8 @@ from tests.support.own_files import momentum_file
 
 pytestmark = pytest.mark.slow
 
+RESUME = ("evolve", "--resume", "latest", *SMALL[-2:])
+
 PULLBACK = """from strategy.words import *
 
 strength = rsi(close, 4)
@@ -82,10 +84,10 @@ def test_it_is_searched_certified_judged_and_shown(command, market, pullback):
     assert command("report", "latest").code == 0
     # Other words for the same are the same strategy.
     pullback.write_text("# another comment\n" + PULLBACK.replace("strength", "power"))
-    again = command("evolve", "--resume", "latest", "--generations", "3", "--json")
+    again = command(*RESUME, "--generations", "3", "--json")
     assert (again.code, again.json["generation"]) == (0, 3)
     pullback.write_text(PULLBACK.replace("> 65", ">= 65"))
-    refused = command("evolve", "--resume", "latest", "--generations", "4")
+    refused = command(*RESUME, "--generations", "4")
     assert refused.code == 4
     assert re.search(r"line \d+: recorded .*> 65.*, now .*>= 65", refused.error)
     assert "strategy.exit_long" in refused.error
@@ -99,12 +101,12 @@ def test_functions_of_ones_own_come_from_the_record(command, market, tmp_path):
     assert "0 mismatches" in verify(command)
     own.write_text(OWN.replace("- 1]", "- 1.0]"))
     assert "0 mismatches" in verify(command)
-    resumed = command("evolve", "--resume", "latest", "--generations", "3")
+    resumed = command(*RESUME, "--generations", "3")
     assert resumed.code == 4
     assert "line 8" in resumed.error
     own.unlink()
     assert command("backtest", "--run", "latest", "--member", "0").code == 0
-    assert command("evolve", "--resume", "latest", "--generations", "3").code == 0
+    assert command(*RESUME, "--generations", "3").code == 0
     assert command("runs", "source", "latest").out == OWN
     # Another strategy may have an indicator of the same name.
     own.write_text(f"{OWN}\n{OWN.replace('MOMENTUM', 'OTHER')}")
@@ -147,11 +149,11 @@ def test_a_run_is_gone_on_with_from_any_folder(command, market, tmp_path, monkey
     assert "0 mismatches" in verify(command)
     assert command("backtest", "--run", "latest", "--member", "0").code == 0
     for count in ("3", "4"):
-        outcome = command("evolve", "--resume", "latest", "--generations", count, "--json")
+        outcome = command(*RESUME, "--generations", count, "--json")
         assert outcome.code == 0, outcome.err
     assert outcome.json["generation"] == 4
     place.write_text(OWN.replace("share(gene", "share( gene"))
-    assert command("evolve", "--resume", "latest", "--generations", "5").code == 4
+    assert command(*RESUME, "--generations", "5").code == 4
 
 
 AT_SIGNALS = """import numpy as np
@@ -232,16 +234,16 @@ def test_numbers_of_a_file_are_known_when_they_could_be_read(command, market, pu
     (tmp_path / "mood.csv").write_text("\n".join(["known_at,value", *values[:5]]))
     # A process that gives several commands gets the note from each.
     for _ in range(2):
-        resumed = command("evolve", "--resume", "latest", "--generations", "3")
+        resumed = command(*RESUME, "--generations", "3")
         assert resumed.code == 0
         assert resumed.err.count("mood.csv is not what it was") == 1
     (copy,) = tmp_path.glob("runs/*/columns/mood.csv")
     content = copy.read_bytes()
     copy.unlink()
     # It is completed where nothing else is left to do, from the file as it was.
-    assert command("evolve", "--resume", "latest").code == 4
+    assert command(*RESUME).code == 4
     (tmp_path / "mood.csv").write_text("\n".join(["known_at,value", *values]))
-    assert command("evolve", "--resume", "latest").code == 0
+    assert command(*RESUME).code == 0
     assert copy.read_bytes() == content
     copy.write_text("\n".join(["known_at,value", *values[:5]]))
-    assert command("evolve", "--resume", "latest", "--generations", "4").code == 4
+    assert command(*RESUME, "--generations", "4").code == 4

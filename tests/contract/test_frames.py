@@ -33,7 +33,12 @@ def test_frames_of_several_tickers_are_searched_resumed_and_verified(command, fr
     assert len(list(Path("runs").glob("bars-*.parquet"))) == 2
     assert set(run.trades(0)["symbol"]) == {"AAA", "BBB"}
     assert "0 mismatches" in command("runs", "verify", "latest").out
-    assert command("evolve", "--resume", run.id, "--generations", "3", "--no-judge").code == 0
+    assert (
+        command(
+            "evolve", "--resume", run.id, "--generations", "3", "--no-judge", "--no-report"
+        ).code
+        == 0
+    )
 
 
 def test_errors_of_every_entry_name_the_frame(frame):

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -29,13 +30,16 @@ KNOWN_TWINS = frozenset({"Answer", "Entry", "Part", "Timing"})
 """Classes of the same name in two files, of before the rule."""
 
 
-def definitions(kinds):
-    """Functions or classes of the packages, with the file and line of each."""
-    for package in ("data", "strategy", "engine", "optimizer"):
-        for path in sorted((ROOT / package).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, kinds):
-                    yield node, f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
+@cache
+def list_definitions():
+    """Functions and classes of the packages, with the file and line of each."""
+    return [
+        (node, f"{path.relative_to(ROOT)}:{node.lineno} {node.name}")
+        for package in ("data", "strategy", "engine", "optimizer")
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    ]
 
 
 def is_property(node):
@@ -50,18 +54,21 @@ def names_no_deed(name):
 
 def test_a_function_says_what_it_does():
     """`list_trades`, not `listed` or `trades_of`."""
-    functions = definitions(ast.FunctionDef | ast.AsyncFunctionDef)
     assert not [
         where
-        for node, where in functions
-        if names_no_deed(node.name) and node.name not in KNOWN and not is_property(node)
+        for node, where in list_definitions()
+        if not isinstance(node, ast.ClassDef)
+        and names_no_deed(node.name)
+        and node.name not in KNOWN
+        and not is_property(node)
     ]
 
 
 def test_a_class_name_stands_for_one_class():
     """A second one is private to its file, or has a name of its own."""
     by_name = defaultdict(list)
-    for node, where in definitions(ast.ClassDef):
-        if not node.name.startswith("_") and node.name not in KNOWN_TWINS:
+    for node, where in list_definitions():
+        is_public = isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+        if is_public and node.name not in KNOWN_TWINS:
             by_name[node.name].append(where)
     assert not [places for places in by_name.values() if len(places) > 1]

@@ -18,6 +18,14 @@ from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 SPEC = SHORT_SPECS["seller_exhaustion"]
 BARS = make_bars(5, 600, jump=0.1)
 WINDOWS = [Window.whole(BARS), Window(0, 100, 400)]
+SAMPLED = sample.BARS
+"""Of a person's certificate; others of this session replay fewer in plain Python."""
+
+
+@pytest.fixture(autouse=True)
+def whole_samples(monkeypatch):
+    """Samples are those that a person gets."""
+    monkeypatch.setattr(sample, "BARS", SAMPLED)
 
 
 class WrongEngine(Engine):
