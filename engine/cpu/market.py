@@ -16,6 +16,7 @@ from engine.positions.cpu.block_minmax import build_extremes
 from engine.positions.cpu.both_sides import Charges, CodedPopulation
 from engine.positions.cpu.listing import Work, fold_alone, list_totals, list_trades
 from engine.positions.cpu.order_batch import begin_orders, collect_orders
+from engine.positions.cpu.orders import OrderInputs
 from engine.positions.exit_spec import MARKET
 from engine.runtime.cpu.bitset import list_set_bars
 from engine.runtime.cpu.threads import Threads
@@ -104,7 +105,8 @@ class CpuMarket:
         is_plain = rules.is_plain and not population.delay.any()
         rules = rules._replace(lists_all=lists_all, is_plain=is_plain)
         stake = build_stake(spec, costs, spec.layout.decode(spec.layout.defaults))
-        return begin_orders(self._prices, population, rules, build_purse(stake), ranges)
+        inputs = OrderInputs(self._prices, population, rules, build_purse(stake))
+        return begin_orders(inputs, ranges)
 
     def _collect(self, listed: Listed) -> tuple[Ledger, Ints]:
         """As `collect_trades` or `collect_orders`."""

@@ -8,6 +8,7 @@ from engine.accounts.cpu.folding import EQUITY, PEAK_EQUITY, fold_r, fold_worth
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.accounts.stake import EQUITY_SHARE, NOTIONAL, RISK, SHARE_OF_R, VOLATILITY, Stake
 from engine.runtime.compiling.loops import compiled_uncounted
+from engine.runtime.cpu.simd8 import round_down
 from engine.runtime.cpu.types import Floats, Ints
 
 UNSIZED = ACCUMULATOR_INDEX["unsized"]
@@ -73,7 +74,7 @@ def find_units(
         units = number * cash / (scale * purse.worth) if scale > 0.0 else 0.0
     units = min(units, leverage * cash / (entry * purse.worth))
     if purse.lot_over > 0.0:
-        lots = np.floor(units * purse.lot_under / purse.lot_over + LOT_SLACK)
+        lots = round_down(units * purse.lot_under / purse.lot_over + LOT_SLACK)
         units = lots * purse.lot_over / purse.lot_under
     return units
 

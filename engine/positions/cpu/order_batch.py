@@ -10,11 +10,19 @@ from engine.accounts.cpu.money import Purse
 from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, REASONS, Ledger
 from engine.accounts.stake import SHARE_OF_R
 from engine.positions.cpu.batch import COARSE_COLUMNS
-from engine.positions.cpu.block_minmax import Extremes
 from engine.positions.cpu.both_sides import note_coarse, note_rejected
 from engine.positions.cpu.listing import Work, with_room
+from engine.positions.cpu.order_exits import OrderLists
 from engine.positions.cpu.order_walk import take_orders
-from engine.positions.cpu.orders import FIGURES, MARKS, ROOM, OrderedPopulation, OrderRules
+from engine.positions.cpu.orders import (
+    FIGURES,
+    MARKS,
+    ROOM,
+    OrderBook,
+    OrderInputs,
+    OrderRules,
+    Pair,
+)
 from engine.runtime.compiling.loops import compiled_unlocked
 from engine.runtime.cpu.bitset import is_set, next_alone
 from engine.runtime.cpu.simd4 import take
@@ -26,22 +34,16 @@ WHOLE, NUMBERS = 6, 7
 """Whole numbers and figures of a trade that `take_orders` writes, before its targets."""
 
 
-def begin_orders(
-    prices: Extremes,
-    population: OrderedPopulation,
-    rules: OrderRules,
-    purse: Purse,
-    windows: Ints,
-) -> tuple[Work, Floats]:
+def begin_orders(inputs: OrderInputs, windows: Ints) -> tuple[Work, Floats]:
     """As `begin_population`."""
-    out = np.full((len(population.delay), len(windows), len(ACCUMULATORS)), np.nan)
-    shared, legs = np.zeros(1, np.int64), rules.legs
+    out = np.full((len(inputs.asks.delay), len(windows), len(ACCUMULATORS)), np.nan)
+    shared, rules = np.zeros(1, np.int64), inputs.rules
+    legs = rules.legs
 
     def work(thread: int, firsts: Ints, thread_of: Ints) -> tuple[Ints, Floats]:
         width = WHOLE + legs + COARSE_COLUMNS * rules.lists_all
         room = np.empty((0, width), np.int64), np.empty((0, NUMBERS + legs))
-        return fold_each_order(prices, population, rules, purse, windows, shared, out, thread,
-                               firsts, thread_of, *room)  # fmt: skip
+        return fold_each_order(inputs, windows, shared, out, thread, firsts, thread_of, *room)
 
     return work, out
 
@@ -65,10 +67,7 @@ def collect_orders(listed: Listed, legs: int, *, has_scale: bool) -> tuple[Ledge
 
 @compiled_unlocked
 def fold_each_order(
-    prices: Extremes,
-    population: OrderedPopulation,
-    rules: OrderRules,
-    purse: Purse,
+    inputs: OrderInputs,
     windows: Ints,
     shared: Ints,
     out: Floats,
@@ -86,19 +85,21 @@ def fold_each_order(
     `numbers` [n, 7 + L] as `take_orders` writes them, and `whole` two more where each signal is
     taken, as `note_coarse` does.
     """
+    prices, population, rules, purse = inputs
     keeps = firsts.shape[0] > 0
     # No literal, for which what is called with it would be compiled once more.
     used: int = np.int64(0)  # type: ignore[assignment]
     # No formula needs more places than it has steps.
     stack = np.empty(len(population.steps) + 1)
-    marks, figures, levels = np.zeros(MARKS, np.int64), np.zeros(FIGURES), np.zeros(ROOM)
+    book = OrderBook(np.zeros(MARKS, np.int64), np.zeros(FIGURES), np.zeros(ROOM), stack)
     # The same with numbers that a compiler knows: it leaves out of a loop what they rule out.
-    plain = OrderRules(
+    plain_rules = OrderRules(
         rules.per_side, rules.min_risk, rules.unit_fee, rules.tick_over, rules.tick_under,
         rules.even_leg, rules.even_form, rules.names_stops, False, rules.legs, rules.targets,
         rules.slippages, rules.lists_all, True,
     )  # fmt: skip
     share = Purse(SHARE_OF_R, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, purse.risk_fraction)
+    plain = OrderInputs(prices, population, plain_rules, share)
     p = take(shared, 0)
     while p < population.delay.size:
         for w in range(windows.shape[0]):
@@ -121,13 +122,12 @@ def fold_each_order(
                 if rules.lists_all:
                     begin(out[p, w])
                     until = bar + 1
+                pair, lists = Pair(p, bar, until, over), OrderLists(whole, numbers, place)
                 # Each place where it is called is compiled for itself.
                 if rules.is_plain:
-                    take_orders(prices, population, plain, share, p, bar, until, over, out[p, w],
-                                place, whole, numbers, stack, marks, figures, levels)  # fmt: skip
+                    take_orders(plain, pair, out[p, w], lists, book)
                 else:
-                    take_orders(prices, population, rules, purse, p, bar, until, over, out[p, w],
-                                place, whole, numbers, stack, marks, figures, levels)  # fmt: skip
+                    take_orders(inputs, pair, out[p, w], lists, book)
                 if not rules.lists_all:
                     break
                 if place > used:

@@ -1,58 +1,268 @@
-"""Exits of a position that an order opened, bar by bar, and the sums of its trade."""
+"""Positions that orders open: their levels, how they end, what is gained, the sums of a trade."""
+
+from typing import NamedTuple
 
 import numpy as np
 
 from engine.accounts.cpu.folding import BARS_IN_MARKET, EQUITY, SUM_R_SHORT
 from engine.accounts.cpu.money import (
-    Purse,
     add_least_fees,
+    find_margin_distance,
     find_units,
     fold_money,
 )
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.accounts.stake import SHARE_OF_R
 from engine.positions.cpu.block_minmax import CLOSE, LOW, OPEN
-from engine.positions.cpu.both_sides import EXITS, SHORTS, WINS_SHORT, read_formula
-from engine.positions.cpu.exits import MARGIN, REVERSE, SESSION, SIGNAL, STOP, STOP_GAP, TARGET
-from engine.positions.cpu.ordered import (
-    NOT_REACHED,
-    STILL_OPEN,
-    OpenPosition,
-    Way,
-    asks_exit,
-    compute_r,
-    is_all_out,
-    reach_targets,
+from engine.positions.cpu.both_sides import (
+    EXITS,
+    SHORTS,
+    WINS_SHORT,
+    first_stop,
+    latest_close,
+    read_formula,
+)
+from engine.positions.cpu.exits import (
+    BREAK_EVEN,
+    MARGIN,
+    REVERSE,
+    SESSION,
+    SIGNAL,
+    STOP,
+    STOP_GAP,
+    TARGET,
+    TRAIL,
 )
 from engine.positions.cpu.orders import (
+    AFTER,
+    BOUNDS,
+    FIRST_LEG,
     LEG_BARS,
     LEG_PRICES,
     LEVERAGE,
+    OFFSET,
     REST,
     SIZE_PART,
     STAKE,
+    STANDING,
+    STOP_PART,
+    TRAIL_PART,
+    WITHIN,
+    OrderBook,
     OrderedPopulation,
+    OrderInputs,
     OrderRules,
+    Pair,
+    fill_price,
+    find_trail,
+    on_tick,
     slip_price,
 )
+from engine.positions.exit_spec import FROM_ENTRY, LEVEL, NONE, R_MULTIPLE, SHARE
 from engine.runtime.compiling.loops import compiled_uncounted
+from engine.runtime.cpu.bitset import NEVER, is_set
 from engine.runtime.cpu.simd8 import load_value
 from engine.runtime.cpu.types import Floats, Ints
 
 PARTIALS = ACCUMULATOR_INDEX["partials"]
 
+STILL_OPEN = -1
+"""In place of a reason: no rule of this bar applies."""
+
+FLAT = -1
+"""In place of a position's side."""
+
+NOT_REACHED = -1
+"""In place of the bar of a target."""
+
+
+class OpenPosition(NamedTuple):
+    """An open position, numbers alone."""
+
+    side: int  # 0 for a long, 1 for a short; -1 for none
+    signal_bar: int
+    entry_bar: int
+    is_inside: bool  # whether it was entered within its first bar, not at the open
+    entry: float
+    first_stop: float
+    margin_stop: float  # where the account is lost, if that is nearer, else the same
+    risk: float
+    reach: float  # distance at which the stop follows; for a share that of the best price
+    clock_bar: int  # bar at whose open the clock ends it, or `NEVER`
+    close_bar: int  # bar at whose close it ends at the latest
+    close_reason: int  # why
+
+
+class Walk(NamedTuple):
+    """Walk of a pair, between two bars."""
+
+    at: OpenPosition
+    stop: float  # in force
+    mover: int  # reason of an exit there
+    best: float  # best price since the entry
+    used: int  # resting orders that were filled or rejected
+    trades: int
+
+
+class Part(NamedTuple):
+    """Bar of the series, or one of the finer bars of which it is made up."""
+
+    bars: Floats  # [4, ...] as `Extremes.bars`, or finer ones
+    k: int  # place there
+    j: int  # bar of the series
+    is_first: bool  # whether it opens with that bar
+    is_last: bool  # whether it closes with it
+
+
+class Way(NamedTuple):
+    """How a bar ends a position."""
+
+    reason: int  # or `STILL_OPEN`
+    price: float
+    is_at_open: bool
+
+
+class OrderLists(NamedTuple):
+    """Rows that trades are written down in, or none."""
+
+    whole: Ints  # [K, 6 + L] signal bar, entry bar, exit bar, reason, side, bars held, target bars
+    numbers: Floats  # [K, 7 + L] entry, stop, target, exit, r, last stop, scale, target prices
+    place: int  # of the pair's first trade
+
 
 @compiled_uncounted
-def leave_at_open(
-    opened: float, bars: Floats, asks: OrderedPopulation, p: int, at: OpenPosition, j: int
-) -> Way:
+def open_held(
+    inputs: OrderInputs, pair: Pair, side: int, how: int, opened: float, j: int, book: OrderBook
+) -> tuple[OpenPosition, bool]:
+    """The position that an order opens which a bar touches, and whether it is worth it.
+
+    `opened` is the open of the bar, or of the finer one in which it fills; the book's `levels`
+    receive its targets.
+    """
+    prices, asks, rules, purse = inputs
+    p, t, row = pair.p, book.marks[STANDING + side], 2 * pair.p + side
+    entry = fill_price(inputs, p, side, how, opened, j, book.figures)
+    extreme = load_value(prices.bars, LOW + side, t)
+    read = read_formula(asks, p, STOP_PART, side, t, book.stack)
+    number = load_value(asks.numbers, row, STOP_PART)
+    form = load_value(asks.forms, STOP_PART, side)
+    stop = first_stop(form, number, side, extreme, entry, read)
+    stop = on_tick(rules, stop, side == 1)
+    risk = entry - stop if side == 0 else stop - entry
+    is_worth = entry > 0.0 and risk > entry * rules.min_risk
+    for leg in range(rules.targets[side]):
+        form = load_value(asks.forms, FIRST_LEG + leg, side)
+        number = load_value(asks.numbers, row, FIRST_LEG + leg)
+        read = read_formula(asks, p, FIRST_LEG + leg, side, t, book.stack)
+        target = find_target(form, number, side, entry, risk, read)
+        target = on_tick(rules, target, side == 0)
+        book.levels[leg] = target
+        is_beyond = target > entry if side == 0 else target < entry
+        is_worth &= is_beyond or form in (R_MULTIPLE, SHARE)
+    reach, trail = 0.0, find_trail(inputs, side)
+    if trail == FROM_ENTRY:
+        reach = read_formula(asks, p, TRAIL_PART, side, t, book.stack)
+        is_worth &= reach > 0.0
+    elif trail == SHARE:
+        reach = load_value(asks.numbers, row, TRAIL_PART)
+    margin_stop = stop
+    if purse.form != SHARE_OF_R:
+        scale = read_formula(asks, p, SIZE_PART, side, t, book.stack)
+        number, leverage = load_value(asks.terms, p, STAKE), load_value(asks.terms, p, LEVERAGE)
+        away = find_margin_distance(purse.form, number, leverage, entry, scale)
+        gone = on_tick(rules, entry - away if side == 0 else entry + away, side == 1)
+        margin_stop, _ = tighten(side, stop, STOP, gone, MARGIN)
+    session = asks.session_of[p]
+    next_session = load_value(asks.sessions, session, j) if session >= 0 else NEVER
+    close_bar, close_reason = latest_close(next_session, asks.max_hold[p], j, pair.end)
+    clock_bar = next_session >> 1 if next_session % 2 == 1 else NEVER
+    return OpenPosition(
+        side, t, j, how == WITHIN, entry, stop, margin_stop, risk, reach, clock_bar, close_bar,
+        close_reason,
+    ), is_worth  # fmt: skip
+
+
+@compiled_uncounted
+def find_target(
+    form: int, number: float, side: int, entry: float, risk: float, read: float
+) -> float:
+    """One of the targets of a trade; `read` is the value of its row at the signal bar."""
+    away = read
+    if form == R_MULTIPLE:
+        away = number * risk
+    elif form == SHARE:
+        away = entry * number
+    target = entry + away if side == 0 else entry - away
+    return read if form == LEVEL else target
+
+
+@compiled_uncounted
+def begin_targets(rules: OrderRules, side: int, book: OrderBook) -> None:
+    """None of the targets of a new position was reached."""
+    for leg in range(rules.targets[side]):
+        book.marks[LEG_BARS + leg] = NOT_REACHED
+        book.figures[LEG_PRICES + leg] = book.levels[leg]
+
+
+@compiled_uncounted
+def reach_targets(
+    rules: OrderRules, side: int, j: int, reach: float, beyond: float, book: OrderBook
+) -> float:
+    """Note targets that a bar reaches, none behind a price; the farthest of them, or NaN."""
+    farthest = np.nan
+    for leg in range(rules.targets[side]):
+        target = book.figures[LEG_PRICES + leg]
+        if side == 0:
+            is_reached = reach >= target and target <= beyond
+            is_farther = not farthest >= target
+        else:
+            is_reached = reach <= target and target >= beyond
+            is_farther = not farthest <= target
+        if book.marks[LEG_BARS + leg] == NOT_REACHED and is_reached:
+            book.marks[LEG_BARS + leg] = j
+            farthest = target if is_farther else farthest
+    return farthest
+
+
+@compiled_uncounted
+def is_all_out(inputs: OrderInputs, p: int, side: int, marks: Ints) -> bool:
+    """Whether targets have taken all of a position."""
+    left = inputs.rules.targets[side]
+    if left == 0 or load_value(inputs.asks.further, 2 * p + side, REST) > 0.0:
+        return False
+    for leg in range(inputs.rules.targets[side]):
+        left -= int(marks[LEG_BARS + leg] != NOT_REACHED)
+    return bool(left == 0)
+
+
+@compiled_uncounted
+def asks_exit(bars: Floats, asks: OrderedPopulation, p: int, at: OpenPosition, t: int) -> bool:
+    """Whether the close of a bar asks for a position's exit: its condition, between its bounds."""
+    condition, terms = load_value(asks.exits, p, at.side), asks.terms
+    if condition < 0 or not is_set(asks.words, condition, t):
+        return False
+    if terms.shape[1] == BOUNDS:
+        return True
+    first = BOUNDS + 4 * at.side
+    close, held = load_value(bars, CLOSE, t), t - at.entry_bar + 1
+    gain = close - at.entry if at.side == 0 else at.entry - close
+    is_between: bool = (
+        load_value(terms, p, first) <= held <= load_value(terms, p, first + 1)
+        and load_value(terms, p, first + 2) * at.risk <= gain
+        and gain <= load_value(terms, p, first + 3) * at.risk
+    )
+    return is_between
+
+
+@compiled_uncounted
+def leave_at_open(inputs: OrderInputs, p: int, at: OpenPosition, j: int) -> Way:
     """Exit at a bar's open, whatever its price: rules 1 and 2."""
-    reason = STILL_OPEN
-    if asks.exits[p, at.side] >= 0 and asks_exit(bars, asks, p, at, j - 1):
+    bars, reason = inputs.prices.bars, STILL_OPEN
+    if asks_exit(bars, inputs.asks, p, at, j - 1):
         reason = SIGNAL
     elif j == at.clock_bar:
         reason = SESSION
-    return Way(reason, opened, True)
+    return Way(reason, load_value(bars, OPEN, j), True)
 
 
 @compiled_uncounted
@@ -73,85 +283,153 @@ def is_stopped(bars: Floats, at: OpenPosition, stop: float, k: int) -> bool:
 
 @compiled_uncounted
 def leave_at_stop(
-    bars: Floats,
-    rules: OrderRules,
-    at: OpenPosition,
-    stop: float,
-    mover: int,
-    k: int,
-    is_first: bool,
+    rules: OrderRules, at: OpenPosition, stop: float, mover: int, part: Part, had_open: bool
 ) -> Way:
-    """Exit at the stop: rules 3 and 4; `is_first`: at the open of a whole bar."""
-    if is_gap(bars, at, stop, k):
+    """Exit at the stop: rules 3 and 4; `had_open`: it was held at the open already."""
+    if had_open and is_gap(part.bars, at, stop, part.k):
         reason = MARGIN if mover == MARGIN else STOP_GAP
-        return Way(reason, load_value(bars, OPEN, k), is_first)
-    if is_stopped(bars, at, stop, k):
+        return Way(reason, load_value(part.bars, OPEN, part.k), part.is_first)
+    if is_stopped(part.bars, at, stop, part.k):
         return Way(mover if rules.names_stops or mover == MARGIN else STOP, stop, False)
     return Way(STILL_OPEN, 0.0, False)
 
 
 @compiled_uncounted
 def leave_later(
-    bars: Floats,
-    asks: OrderedPopulation,
-    rules: OrderRules,
-    p: int,
-    at: OpenPosition,
-    j: int,
-    k: int,
-    is_last: bool,
-    reach: float,
-    marks: Ints,
-    figures: Floats,
+    inputs: OrderInputs, p: int, at: OpenPosition, part: Part, reach: float, book: OrderBook
 ) -> Way:
-    """Exit by targets or at the close, in a bar whose prices went so far.
-
-    `k` is the place among `bars`, those of the series or finer ones; `is_last`: it closes bar j.
-    """
+    """Exit by targets or at the close, in a bar whose prices went so far."""
     beyond = np.inf if at.side == 0 else -np.inf
-    target = reach_targets(rules, at.side, j, reach, beyond, marks, figures)
+    target = reach_targets(inputs.rules, at.side, part.j, reach, beyond, book)
     way = Way(STILL_OPEN, 0.0, False)
-    if is_all_out(asks, rules, p, at.side, marks):
+    if is_all_out(inputs, p, at.side, book.marks):
         way = Way(TARGET, target, False)
-    elif is_last and j == at.close_bar:
-        way = Way(at.close_reason, load_value(bars, CLOSE, k), False)
+    elif part.is_last and part.j == at.close_bar:
+        way = Way(at.close_reason, load_value(part.bars, CLOSE, part.k), False)
     return way
 
 
 @compiled_uncounted
-def list_trade(
-    asks: OrderedPopulation,
-    rules: OrderRules,
-    purse: Purse,
+def follow_prices(
+    inputs: OrderInputs,
     p: int,
     at: OpenPosition,
-    way: Way,
     stop: float,
+    mover: int,
+    best: float,
+    j: int,
+    stack: Floats,
+) -> tuple[float, int]:
+    """The stop from the bar after j on, given the best price so far, and what put it there.
+
+    It is never loosened.
+    """
+    asks, rules = inputs.asks, inputs.rules
+    form, is_short = find_trail(inputs, at.side), at.side == 1
+    gone = at.entry - best if is_short else best - at.entry
+    if form != NONE and gone >= load_value(asks.further, 2 * p + at.side, AFTER) * at.risk:
+        behind = best * at.reach if form == SHARE else at.reach
+        moved = best + behind if is_short else best - behind
+        if form == LEVEL:
+            moved = read_formula(asks, p, TRAIL_PART, at.side, j, stack)
+        # What is unknown, infinite or no price moves nothing.
+        if form != LEVEL or 0.0 < moved < np.inf:
+            stop, mover = tighten(at.side, stop, mover, on_tick(rules, moved, is_short), TRAIL)
+    if gone >= asks.break_even[p] * at.risk:
+        even = find_even_price(inputs, p, at)
+        stop, mover = tighten(at.side, stop, mover, even, BREAK_EVEN)
+    return stop, mover
+
+
+@compiled_uncounted
+def find_even_price(inputs: OrderInputs, p: int, at: OpenPosition) -> float:
+    """Where a break-even puts the stop, on the tick."""
+    rules, away = inputs.rules, 0.0
+    if rules.even_form == R_MULTIPLE:
+        away = load_value(inputs.asks.terms, p, OFFSET) * at.risk
+    elif rules.even_form == SHARE:
+        away = at.entry * load_value(inputs.asks.terms, p, OFFSET)
+    return on_tick(rules, at.entry + away if at.side == 0 else at.entry - away, at.side == 1)
+
+
+@compiled_uncounted
+def tighten(
+    side: int, stop: float, mover: int, candidate: float, candidate_mover: int
+) -> tuple[float, int]:
+    """The one of two stops that risks less, and what put it there."""
+    is_tighter = candidate > stop if side == 0 else candidate < stop
+    return (candidate, candidate_mover) if is_tighter else (stop, mover)
+
+
+@compiled_uncounted
+def compute_net(inputs: OrderInputs, p: int, at: OpenPosition, x: int, price: float) -> float:
+    """Gain of one unit that leaves in bar x."""
+    asks, rules = inputs.asks, inputs.rules
+    gross = price - at.entry if at.side == 0 else -(price - at.entry)
+    net = gross - rules.per_side * (at.entry + price)
+    if rules.unit_fee > 0.0:
+        net = net - (rules.unit_fee + rules.unit_fee)
+    if rules.is_plain:
+        return net
+    funding, borrow = asks.funding_of[p], asks.borrow_of[2 * p + at.side]
+    if funding >= 0:
+        paid = asks.paid[funding, x] - asks.paid[funding, at.entry_bar]
+        net = net - paid if at.side == 0 else net + paid
+    if borrow >= 0:
+        net = net - (asks.paid[borrow, x] - asks.paid[borrow, at.entry_bar])
+    return net
+
+
+@compiled_uncounted
+def compute_r(
+    inputs: OrderInputs, p: int, at: OpenPosition, x: int, price: float, book: OrderBook
+) -> float:
+    """R of a trade, net: of each target that was reached and of what was left."""
+    row, count = 2 * p + at.side, inputs.rules.targets[at.side]
+    rest = load_value(inputs.asks.further, row, REST)
+    left = compute_net(inputs, p, at, x, price)
+    if count == 0 or (count == 1 and rest == 0.0):
+        return left / at.risk
+    r = 0.0
+    for leg in range(count):
+        net = left
+        if book.marks[LEG_BARS + leg] != NOT_REACHED:
+            bar, target = book.marks[LEG_BARS + leg], book.figures[LEG_PRICES + leg]
+            net = compute_net(inputs, p, at, bar, target)
+        r = r + load_value(inputs.asks.shares, row, leg) * (net / at.risk)
+    if rest > 0.0:
+        r = r + rest * (left / at.risk)
+    return r
+
+
+@compiled_uncounted
+def list_trade(
+    inputs: OrderInputs,
+    p: int,
+    walk: Walk,
+    way: Way,
     j: int,
     out: Floats,
-    k: int,
-    whole: Ints,
-    numbers: Floats,
-    stack: Floats,
-    marks: Ints,
-    figures: Floats,
+    lists: OrderLists,
+    book: OrderBook,
 ) -> None:
     """Fold a trade that ends in a bar, and write it down where that is wanted."""
+    asks, rules, purse, at = inputs.asks, inputs.rules, inputs.purse, walk.at
     side, row, count, price = at.side, 2 * p + at.side, rules.targets[at.side], way.price
     # Targets, and entries of the other side, are prices of their own; all others may slip.
     if way.reason not in (TARGET, REVERSE):
-        price = slip_price(asks, rules, p, side, price, j, side == 1)
-    r = compute_r(asks, rules, p, at, j, price, marks, figures)
+        price = slip_price(inputs, p, side, price, j, side == 1)
+    r = compute_r(inputs, p, at, j, price, book)
     scale, units, least_fees = np.nan, 0.0, 0.0
     if purse.form != SHARE_OF_R:
-        scale = read_formula(asks, p, SIZE_PART, side, at.signal_bar, stack)
+        scale = read_formula(asks, p, SIZE_PART, side, at.signal_bar, book.stack)
         number, leverage = load_value(asks.terms, p, STAKE), load_value(asks.terms, p, LEVERAGE)
         units = find_units(purse, number, leverage, out[EQUITY], at.entry, at.risk, scale)
         if purse.fee_min > 0.0 and units > 0.0:
             money, rest = units * purse.worth, load_value(asks.further, row, REST)
             least_fees = add_least_fees(
-                purse, money, units, at.entry, price, asks.shares, row, rest, count, marks,
-                LEG_BARS, figures, LEG_PRICES,
+                purse, money, units, at.entry, price, asks.shares, row, rest, count, book.marks,
+                LEG_BARS, book.figures, LEG_PRICES,
             )  # fmt: skip
     fold_money(purse, out, r, at.risk, units, least_fees, way.reason == MARGIN)
     out[SHORTS] += side
@@ -164,19 +442,21 @@ def list_trade(
     out[EXITS[way.reason if way.reason <= REVERSE else STOP]] += 1.0
     legs, ended, farthest = rules.legs, False, -np.inf if count else np.inf
     for leg in range(count):
-        target = figures[LEG_PRICES + leg] if side == 0 else -figures[LEG_PRICES + leg]
-        farthest = max(farthest, target)
-        if legs > 0 and marks[LEG_BARS + leg] != NOT_REACHED:
+        target = book.figures[LEG_PRICES + leg]
+        farthest = max(farthest, target if side == 0 else -target)
+        if legs > 0 and book.marks[LEG_BARS + leg] != NOT_REACHED:
             out[PARTIALS] += 1.0
-            ended |= way.reason == TARGET and marks[LEG_BARS + leg] == j
+            ended |= way.reason == TARGET and book.marks[LEG_BARS + leg] == j
     out[PARTIALS] -= int(ended)
+    whole, numbers, k = lists.whole, lists.numbers, lists.place + walk.trades
     if whole.shape[0] > 0:
         whole[k, 0], whole[k, 1], whole[k, 2] = at.signal_bar, at.entry_bar, j
         whole[k, 3], whole[k, 4], whole[k, 5] = way.reason, 1 - 2 * side, held
         numbers[k, 0], numbers[k, 1] = at.entry, at.first_stop
         numbers[k, 2] = farthest if side == 0 else -farthest
-        numbers[k, 3], numbers[k, 4], numbers[k, 5], numbers[k, 6] = price, r, stop, scale
+        numbers[k, 3], numbers[k, 4], numbers[k, 5] = price, r, walk.stop
+        numbers[k, 6] = scale
         for leg in range(legs):
-            is_reached = leg < count and marks[LEG_BARS + leg] != NOT_REACHED
-            whole[k, 6 + leg] = marks[LEG_BARS + leg] if is_reached else NOT_REACHED
-            numbers[k, 7 + leg] = figures[LEG_PRICES + leg] if is_reached else np.nan
+            is_reached = leg < count and book.marks[LEG_BARS + leg] != NOT_REACHED
+            whole[k, 6 + leg] = book.marks[LEG_BARS + leg] if is_reached else NOT_REACHED
+            numbers[k, 7 + leg] = book.figures[LEG_PRICES + leg] if is_reached else np.nan

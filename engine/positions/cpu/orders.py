@@ -1,10 +1,12 @@
-"""Orders of both sides: ticks, slippage, in which bars an order stands and which bar touches it."""
+"""Orders of both sides: which stand, until when, which bar touches them, at which price."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from engine.positions.cpu.block_minmax import HIGH, LOW, OPEN
+from engine.accounts.cpu.money import Purse
+from engine.accounts.ledger import ACCUMULATOR_INDEX
+from engine.positions.cpu.block_minmax import HIGH, LOW, OPEN, Extremes
 from engine.positions.cpu.both_sides import read_formula
 from engine.positions.exit_spec import (
     BASIS_POINTS,
@@ -16,9 +18,11 @@ from engine.positions.exit_spec import (
     TICKS,
 )
 from engine.runtime.compiling.loops import compiled_uncounted
-from engine.runtime.cpu.bitset import Words, is_set, next_of_two, next_set
-from engine.runtime.cpu.simd8 import load_value
+from engine.runtime.cpu.bitset import NEVER, Words, is_set, next_of_two, next_set
+from engine.runtime.cpu.simd8 import load_value, round_down, round_up
 from engine.runtime.cpu.types import Floats, Ints
+
+ORDERS = ACCUMULATOR_INDEX["orders"]
 
 STOP_PART, TRAIL_PART, ORDER_PART, SIZE_PART, FIRST_LEG = range(5)
 """Parts of a side: columns of what forms take, a formula each; targets from the last on."""
@@ -113,39 +117,65 @@ class OrderRules(NamedTuple):
     is_plain: bool = False
 
 
+class OrderInputs(NamedTuple):
+    """Inputs of a walk that all pairs of a series share."""
+
+    prices: Extremes
+    asks: OrderedPopulation
+    rules: OrderRules
+    purse: Purse  # how trades are sized
+
+
+class Pair(NamedTuple):
+    """An individual in a window."""
+
+    p: int  # which individual
+    first: int  # first bar whose signal counts
+    last: int  # one past the last bar whose signal counts
+    end: int  # one past the last bar of the window
+
+
+class OrderBook(NamedTuple):
+    """Orders that stand and targets of a position, of one pair; rooms of a thread."""
+
+    marks: Ints  # [14] whole numbers
+    figures: Floats  # [12] prices
+    levels: Floats  # [8] targets of a position that is looked at
+    stack: Floats  # [S] room for formulas
+
+
 @compiled_uncounted
-def find_delay(asks: OrderedPopulation, rules: OrderRules, p: int) -> int:
+def find_delay(inputs: OrderInputs, p: int) -> int:
     """Bars that an individual's orders wait before they stand."""
-    return 0 if rules.is_plain else asks.delay[p]
+    return 0 if inputs.rules.is_plain else inputs.asks.delay[p]
 
 
 @compiled_uncounted
-def find_trail(asks: OrderedPopulation, rules: OrderRules, side: int) -> int:
+def find_trail(inputs: OrderInputs, side: int) -> int:
     """Form in which a side's stop follows prices."""
-    return NONE if rules.is_plain else asks.forms[TRAIL_PART, side]
+    return NONE if inputs.rules.is_plain else load_value(inputs.asks.forms, TRAIL_PART, side)
+
+
+@compiled_uncounted
+def rests(asks: OrderedPopulation, side: int) -> bool:
+    """Whether a side's orders wait for a price."""
+    return bool(load_value(asks.forms, ORDER_PART, side) != MARKET)
 
 
 @compiled_uncounted
 def on_tick(rules: OrderRules, price: float, is_up: bool) -> float:
     """A price on the tick, rounded up or down; as it is where prices have no tick."""
-    if rules.tick_over == 0.0 or not np.isfinite(price):
+    if rules.tick_over == 0.0 or not abs(price) < np.inf:
         return price
     steps = price * rules.tick_under / rules.tick_over
-    whole: float = np.ceil(steps - TICK_SLACK) if is_up else np.floor(steps + TICK_SLACK)
+    whole: float = round_up(steps - TICK_SLACK) if is_up else round_down(steps + TICK_SLACK)
     return whole * rules.tick_over / rules.tick_under
 
 
 @compiled_uncounted
-def slip_price(
-    asks: OrderedPopulation,
-    rules: OrderRules,
-    p: int,
-    side: int,
-    price: float,
-    bar: int,
-    buys: bool,
-) -> float:
+def slip_price(inputs: OrderInputs, p: int, side: int, price: float, bar: int, buys: bool) -> float:
     """The price of a fill at the market or at a stop in a bar: worse, and on the tick."""
+    asks, rules = inputs.asks, inputs.rules
     form = rules.slippages[side]
     if rules.is_plain or form == NO_SLIPPAGE:
         return price
@@ -155,7 +185,7 @@ def slip_price(
     elif form == BASIS_POINTS:
         worse = price * number / 10000.0
     else:
-        worse = asks.worse[asks.worse_of[2 * p + side], bar - 1]
+        worse = load_value(asks.worse, asks.worse_of[2 * p + side], bar - 1)
         if worse < 0.0:
             worse = 0.0
     return on_tick(rules, price + worse if buys else price - worse, buys)
@@ -164,85 +194,138 @@ def slip_price(
 @compiled_uncounted
 def asks_entry(asks: OrderedPopulation, p: int, side: int, t: int) -> bool:
     """Whether a side's signal at a bar places an order, when it may."""
-    mine, other = asks.entries[p, side], asks.entries[p, 1 - side]
+    mine, other = load_value(asks.entries, p, side), load_value(asks.entries, p, 1 - side)
     if mine < 0 or not is_set(asks.words, mine, t):
         return False
     # Where both sides signal neither does, unless both wait for prices to come.
-    both_rest: bool = asks.forms[ORDER_PART, 0] != MARKET and asks.forms[ORDER_PART, 1] != MARKET
-    return both_rest or other < 0 or not is_set(asks.words, other, t)
+    return (rests(asks, 0) and rests(asks, 1)) or other < 0 or not is_set(asks.words, other, t)
 
 
 @compiled_uncounted
-def next_signal(
-    asks: OrderedPopulation, p: int, held: int, first: int, end: int, marks: Ints
-) -> int:
+def next_signal(asks: OrderedPopulation, pair: Pair, held: int, first: int, marks: Ints) -> int:
     """The first bar from `first` on at which a side that is not held may place an order.
 
-    `end`, or a later one, where there is none.
+    The last one's successor, or a later one, where there is none.
     """
-    longs = end if held == 0 else max(first, marks[SINCE])
-    shorts = end if held == 1 else max(first, marks[SINCE + 1])
-    both_rest: bool = asks.forms[ORDER_PART, 0] != MARKET and asks.forms[ORDER_PART, 1] != MARKET
+    longs = pair.last if held == 0 else max(first, marks[SINCE])
+    shorts = pair.last if held == 1 else max(first, marks[SINCE + 1])
     return next_of_two(
-        asks.words, asks.entries[p, 0], asks.entries[p, 1], longs, shorts, end, not both_rest
-    )
+        asks.words, load_value(asks.entries, pair.p, 0), load_value(asks.entries, pair.p, 1),
+        longs, shorts, pair.last, not (rests(asks, 0) and rests(asks, 1)),
+    )  # fmt: skip
 
 
 @compiled_uncounted
 def is_met_from_below(asks: OrderedPopulation, side: int) -> bool:
     """Whether prices rise to a side's order: to a buy stop, and to a limit that sells."""
-    is_above: bool = (asks.forms[ORDER_PART, side] == STOP_ORDER) == (side == 0)
+    is_above: bool = (load_value(asks.forms, ORDER_PART, side) == STOP_ORDER) == (side == 0)
     return is_above
 
 
 @compiled_uncounted
-def stand_order(
-    asks: OrderedPopulation,
-    rules: OrderRules,
-    p: int,
-    side: int,
-    t: int,
-    end: int,
-    marks: Ints,
-    figures: Floats,
-    stack: Floats,
-) -> None:
+def stand_order(inputs: OrderInputs, pair: Pair, side: int, t: int, book: OrderBook) -> None:
     """Have the order of a signal at bar t stand: its price, and the last bar in which it does."""
-    first = t + 1 + find_delay(asks, rules, p)
-    marks[STANDING + side], last = t, end - 1
-    if asks.forms[ORDER_PART, side] == MARKET:
+    asks, marks, figures, row = inputs.asks, book.marks, book.figures, 2 * pair.p + side
+    first = t + 1 + find_delay(inputs, pair.p)
+    marks[STANDING + side], last = t, pair.end - 1
+    if not rests(asks, side):
         marks[LAST + side] = first
         return
-    expires = int(load_value(asks.further, 2 * p + side, EXPIRES))
+    expires = int(load_value(asks.further, row, EXPIRES))
     if expires > 0:
         last = min(last, first + expires - 1)
-    cancel = asks.cancels[p, side]
+    cancel = load_value(asks.cancels, pair.p, side)
     if cancel >= 0:
         # The signal's own close does not count; the bar of such a close is the last.
-        last = min(last, next_set(asks.words, cancel, t + 1, end))
+        last = min(last, next_set(asks.words, cancel, t + 1, pair.end))
     if asks.day_ends.size > 0:
         last = min(last, asks.day_ends[first])
     marks[LAST + side] = last
-    price = read_formula(asks, p, ORDER_PART, side, t, stack)
-    price = on_tick(rules, price, is_met_from_below(asks, side))
+    price = read_formula(asks, pair.p, ORDER_PART, side, t, book.stack)
+    price = on_tick(inputs.rules, price, is_met_from_below(asks, side))
     figures[PRICES + side] = figures[LEVELS + side] = price
     # Where there is no price, none lies beyond it.
-    beyond = load_value(asks.further, 2 * p + side, BEYOND)
+    beyond = load_value(asks.further, row, BEYOND)
     if beyond > 0.0 and price > 0.0:
         further = price - beyond if side == 0 else price + beyond
-        figures[LEVELS + side] = on_tick(rules, further, is_met_from_below(asks, side))
+        figures[LEVELS + side] = on_tick(inputs.rules, further, is_met_from_below(asks, side))
 
 
 @compiled_uncounted
-def touch_order(
-    bars: Floats, asks: OrderedPopulation, side: int, k: int, marks: Ints, figures: Floats
-) -> int:
+def place_orders(inputs: OrderInputs, pair: Pair, j: int, out: Floats, book: OrderBook) -> None:
+    """Have orders of a bar stand: a new one replaces its own side's, those that are over end."""
+    asks, marks, delay = inputs.asks, book.marks, find_delay(inputs, pair.p)
+    t = j - 1 - delay
+    for side in range(2):
+        counts = pair.first <= t < pair.last and t >= marks[SINCE + side]
+        if counts and t != marks[STANDING + side] and asks_entry(asks, pair.p, side, t):
+            stand_order(inputs, pair, side, t, book)
+            # Without a delay they are placed at the close before, and counted here.
+            if delay == 0 and rests(asks, side):
+                out[ORDERS] += 1.0
+        if marks[STANDING + side] != NO_ORDER and marks[LAST + side] < j:
+            marks[STANDING + side] = NO_ORDER
+
+
+@compiled_uncounted
+def count_placed(inputs: OrderInputs, pair: Pair, j: int, out: Floats, marks: Ints) -> None:
+    """Count the resting orders that are placed at a close and begin to stand some bars later."""
+    if find_delay(inputs, pair.p) == 0 or not pair.first <= j < pair.last:
+        return
+    for side in range(2):
+        may_place = rests(inputs.asks, side) and j >= marks[SINCE + side]
+        if may_place and asks_entry(inputs.asks, pair.p, side, j):
+            out[ORDERS] += 1.0
+
+
+@compiled_uncounted
+def free_at_open(
+    inputs: OrderInputs, pair: Pair, side: int, j: int, out: Floats, marks: Ints
+) -> None:
+    """After an exit by condition, known a bar before: the other side's signal there counts."""
+    marks[SINCE + side] = j
+    if not inputs.rules.reverses:
+        other = 1 - side
+        marks[SINCE + other] = j - 1
+        is_late = find_delay(inputs, pair.p) > 0 and rests(inputs.asks, other)
+        if is_late and pair.first <= j - 1 < pair.last:
+            out[ORDERS] += int(asks_entry(inputs.asks, pair.p, other, j - 1))
+
+
+@compiled_uncounted
+def hold_sides(rules: OrderRules, side: int, j: int, marks: Ints) -> None:
+    """A fill ends all orders; from its bar's close on the other side may reverse."""
+    marks[STANDING] = marks[STANDING + 1] = NO_ORDER
+    marks[SINCE + side] = NEVER
+    marks[SINCE + 1 - side] = j if rules.reverses else NEVER
+
+
+@compiled_uncounted
+def end_sides(
+    inputs: OrderInputs, p: int, side: int, is_at_stop: bool, j: int, book: OrderBook
+) -> None:
+    """After any other exit of a side both may place orders; what its bar touches is used up."""
+    asks, marks = inputs.asks, book.marks
+    marks[SINCE + side] = j
+    if not inputs.rules.reverses:
+        marks[SINCE + 1 - side] = j
+    if touch_order(inputs.prices.bars, asks, 1 - side, j, book) != UNTOUCHED:
+        marks[STANDING + 1 - side] = NO_ORDER
+    # After a stop no order stands, and for some bars none is placed.
+    cooldown = int(load_value(asks.terms, p, COOLDOWN))
+    if cooldown > 0 and is_at_stop:
+        for each in range(2):
+            marks[STANDING + each], marks[SINCE + each] = NO_ORDER, j + cooldown
+
+
+@compiled_uncounted
+def touch_order(bars: Floats, asks: OrderedPopulation, side: int, k: int, book: OrderBook) -> int:
     """How a bar, the k-th of the series or of finer ones, meets a side's order, if one stands."""
-    if marks[STANDING + side] == NO_ORDER:
+    if book.marks[STANDING + side] == NO_ORDER:
         return UNTOUCHED
-    if asks.forms[ORDER_PART, side] == MARKET:
+    if not rests(asks, side):
         return AT_OPEN
-    level, opened = figures[LEVELS + side], load_value(bars, OPEN, k)
+    level, opened = book.figures[LEVELS + side], load_value(bars, OPEN, k)
     # Not finite, or no price: it is never touched.
     if not 0.0 < level < np.inf:
         return UNTOUCHED
@@ -257,36 +340,23 @@ def touch_order(
 
 @compiled_uncounted
 def fill_price(
-    asks: OrderedPopulation,
-    rules: OrderRules,
-    p: int,
-    side: int,
-    how: int,
-    opened: float,
-    j: int,
-    figures: Floats,
+    inputs: OrderInputs, p: int, side: int, how: int, opened: float, j: int, figures: Floats
 ) -> float:
     """The price at which a bar fills a side's order."""
     price: float = opened if how == AT_OPEN else figures[PRICES + side]
-    slipped = slip_price(asks, rules, p, side, price, j, side == 0)
+    slipped = slip_price(inputs, p, side, price, j, side == 0)
     # A limit is filled at its level or better, once it is known by how much its exit may slip.
-    if asks.forms[ORDER_PART, side] == LIMIT_ORDER and not np.isnan(slipped):
+    if load_value(inputs.asks.forms, ORDER_PART, side) == LIMIT_ORDER and slipped == slipped:
         return price
     return slipped
 
 
 @compiled_uncounted
 def first_touched(
-    bars: Floats,
-    asks: OrderedPopulation,
-    longs: int,
-    shorts: int,
-    k: int,
-    marks: Ints,
-    figures: Floats,
+    bars: Floats, asks: OrderedPopulation, longs: int, shorts: int, k: int, book: OrderBook
 ) -> int:
     """The side whose order a bar fills first, given how it meets each; -1 where it touches none."""
-    side = -1
+    marks, figures, side = book.marks, book.figures, -1
     if longs != UNTOUCHED and longs == shorts:
         side = 0 if marks[STANDING] <= marks[STANDING + 1] else 1
         if longs == WITHIN:

@@ -139,6 +139,22 @@ def extract_lane(builder, x, k):
     return builder.extract_element(x, builder.trunc(k, PLACE))
 
 
+def _build_rounding(name):
+    """A number rounded by an instruction, such as ``floor``."""
+
+    @instruction(types.float64, types.float64)
+    def round_value(builder, x):
+        kind = ir.FunctionType(x.type, [x.type])
+        rounds = builder.module.declare_intrinsic(f"llvm.{name}", [x.type], kind)
+        return builder.call(rounds, [x])
+
+    return round_value
+
+
+round_down, round_up = (_build_rounding(name) for name in ("floor", "ceil"))
+"""The whole number at a number or below it, at it or above it."""
+
+
 @instruction(types.int64, None)
 def lowest_place(builder, bits):
     """Number of the lowest bit that is set; there is one."""
