@@ -36,11 +36,6 @@ def test_block_lengths_of_the_law():
     assert choose_block_length(table).value == pytest.approx(np.median(lengths), rel=REL)
 
 
-def test_a_resample_of_the_law():
-    """Resample 1 of twelve days, seed 1."""
-    assert resample(1, 1, 12, 4.0).tolist() == [4, 5, 6, 7, 8, 9, 10, 11, 0, 1, 2, 3]
-
-
 @given(st.integers(0, 2**40), st.integers(1, 999), st.integers(1, 50), st.floats(1.0, 20.0))
 def test_resamples_equal_the_letter(seed, index, days, block):
     """Two words a step: whether a run begins, and where."""

@@ -12,14 +12,6 @@ from hypothesis import strategies as st
 from optimizer.evidence import halves
 from optimizer.evidence.cscv import compare_halves
 from optimizer.evidence.halves import judge_splits
-from tests.support.evidence import daily_noise
-
-
-def sum_blocks(table, count):
-    """Days [D, N] as trades: n, sums and sums of squares [N, S] of each block."""
-    parts = table.reshape(count, -1, table.shape[1])
-    trades = np.full((table.shape[1], count), float(parts.shape[1]))
-    return trades, parts.sum(axis=1).T, (parts * parts).sum(axis=1).T
 
 
 def plainly(trades, sum_r, sum_r2):
@@ -48,15 +40,6 @@ def _ratio(trades, sum_r, sum_r2, trial, half):
     if n < 2 or not (q - a * a / n) / (n - 1) > 0:
         return -math.inf
     return a / n / math.sqrt((q - a * a / n) / (n - 1))
-
-
-def test_overfitting_of_the_law():
-    """The table without an edge in four blocks."""
-    halves = compare_halves(*sum_blocks(daily_noise(), 4))
-    assert (halves.pbo, halves.loss) == (0.5, 0.5)
-    assert halves.slope == pytest.approx(-1.0316734867545831, rel=1e-9)
-    assert halves.intercept == pytest.approx(0.08963014501560367, rel=1e-9)
-    assert halves.median_logit == pytest.approx(0.03946362929483549, rel=1e-9)
 
 
 @given(st.integers(0, 2**32), st.integers(2, 9), st.sampled_from([2, 4, 6]), st.booleans())

@@ -147,11 +147,9 @@ def test_a_warm_start_is_repeated_with_its_guests(tmp_path, monkeypatch):
         # A clock's end is repeated by its generations, a rule's end by the rule.
         ({"generations": 6, "max_seconds": 1e-6}, "max_seconds", 0, 0),
         ({"generations": 30, "plateau": 2, "population": 8}, "plateau", None, 30),
-        ({"search": "lattice", "steps": {"max_hold": 9, "reward_r": 1.0}}, "generations", None,
-         None),
     ],
-    ids=["clock", "plateau", "lattice"],
-)  # fmt: skip
+    ids=["clock", "plateau"],
+)
 def test_searches_are_repeated_by_the_rules_of_the_run(
     tmp_path, settings, stopped_by, reached, repeated
 ):
@@ -163,8 +161,7 @@ def test_searches_are_repeated_by_the_rules_of_the_run(
     judgement = judge_briefly(path, null=2, blocks=4, causal=False)
     with RunStore.open(path) as store:
         task = restore_task(store, JUDGE, {})
-    planned = {} if repeated is None else {"generations": repeated}
-    again = on_other_bars(task, task.markets.series, task.markets.windows, **planned)
+    again = on_other_bars(task, task.markets.series, task.markets.windows, generations=repeated)
     setup = NullSetup(again, "auto")
     alone = [setup.run(NullJob("shuffled", number)).strength for number in (1, 2)]
     assert list(judgement.null.shuffled.strengths) == alone

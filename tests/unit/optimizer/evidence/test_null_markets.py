@@ -54,29 +54,6 @@ def measure_body(bars, t):
     return bars.high[t] / opening, bars.low[t] / opening, bars.close[t] / opening, bars.volume[t]
 
 
-def test_the_shuffled_market_of_the_law():
-    """Twelve bars with two gaps, in a new order."""
-    bars = counted_bars(12, {5, 9})
-    bodies, gaps = draw_origins(bars, 1)
-    assert bodies.tolist() == [0, 4, 7, 5, 1, 2, 8, 10, 9, 6, 11, 3]
-    assert gaps.tolist() == [0, 10, 1, 7, 3, 9, 11, 2, 6, 5, 4, 8]
-    close = make_markets(bars).shuffle_market(1)[0].close
-    assert close[:3] == pytest.approx([97.9, 96.9577844402927, 95.05210812902666], rel=1e-15)
-    assert close[-1] == 101.95000000000002
-
-
-def test_the_mirrored_market_of_the_law():
-    """Four of twelve bars are turned."""
-    bars = counted_bars(12, {5, 9})
-    (mirrored,) = make_markets(bars).mirror_market(1)
-    close = mirrored.close
-    assert np.flatnonzero(~np.isclose(close / mirrored.open, bars.close / bars.open)).tolist() == [
-        3, 4, 8, 9,
-    ]  # fmt: skip
-    assert close[:2].tolist() == [97.9, 99.13000000000001]
-    assert close[-1] == pytest.approx(96.04091728277822, rel=1e-15)
-
-
 @st.composite
 def worlds(draw):
     """A market with gaps, ties and jumps, and a window of it."""

@@ -27,16 +27,12 @@ from optimizer.evidence.robust import (
 from optimizer.goals.near import compute_reach
 from optimizer.run.search import search
 from optimizer.search.randomness import draw_words, scale_to_index, scale_to_unit
-from strategy import Gene, GenomeLayout
 from strategy import words as w
 from tests.support.evidence import compute_plain_strength, make_ledger, make_planted_market
 from tests.support.judging import make_task
 from tests.support.markets import PAPER_SPEC
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 
-PAIR = GenomeLayout(
-    (Gene("length", "int", 10, 110, 20, "bars"), Gene("level", "float", 0.5, 4.5, 1.0))
-)
 PLANTED = make_planted_market(7, 1500, 8)
 HOUR_NS = 3600 * 10**9
 
@@ -76,16 +72,6 @@ def planted():
     """A task on a planted market, the record of its pick, the pick and an engine."""
     task = make_task(PLANTED)
     return task, *judge(task)
-
-
-def test_neighbours_of_the_law():
-    """Plus along each axis, minus along each, then the cloud."""
-    neighbours = list_neighbours(PAIR, np.array([20.0, 1.0]), member=0, seed=1).tolist()
-    assert neighbours[:4] == [[25, 1], [20, 1.2], [15, 1], [20, 0.8]]
-    fixed = PAIR.with_bounds({"length": (20, 20), "level": (1.0, 1.0)})
-    assert list_neighbours(fixed, np.array([20.0, 1.0]), 0, 1).shape == (0, 2)
-    assert neighbours[4] == pytest.approx([24, 1.0650296225054172], rel=1e-15)
-    assert len(neighbours) <= 4 + CLOUD
 
 
 @pytest.mark.parametrize("name", SHORT_SPECS)

@@ -210,14 +210,6 @@ def test_trades_sized_from_cash_make_one_account_of_all_steps():
     assert [*traded.growth] == expected
 
 
-def test_the_first_pick_is_kept_from_its_step_on(setup):
-    """Nobody trades before it; without any, nobody does."""
-    picks = [None, np.ones(1), np.zeros(1)]
-    kept = TradedSteps(setup.task, setup.steps[:3], picks).keep_first().picks
-    assert kept == [None, picks[1], picks[1]]
-    assert TradedSteps(setup.task, setup.steps[:2], [None, None]).keep_first().picks == [None] * 2
-
-
 def test_fewest_trades_are_those_of_the_bars_that_the_run_searched(setup):
     """As many a bar, however far the schedule goes on."""
     fewest = [

@@ -98,17 +98,6 @@ def test_those_that_polished_the_front_were_tried_too(unbroken):
         assert store.header["seed"] == RunConfig().seed
 
 
-@pytest.mark.parametrize("stop_after", [0, 2])
-def test_a_stopped_run_goes_on_to_the_same_front(config, unbroken, stop_after):
-    """Wherever it is stopped: nothing is lost, and the bits are those of the unbroken run."""
-    with pytest.raises(StoppedError, match=f"stopped after generation {stop_after};"):
-        begin(config, Witness(stop_after=stop_after))
-    witness = Witness()
-    result = finish_run(only_run(config), witness)
-    assert witness.events[0] == stop_after + 1
-    assert without_timing(result) == without_timing(unbroken)
-
-
 @pytest.mark.parametrize("event", ["generation:", 2, "replaying:"])
 def test_a_run_interrupted_at_once_goes_on_to_the_same_front(config, unbroken, event):
     """A second Ctrl-C may come at any time; the store stays whole."""

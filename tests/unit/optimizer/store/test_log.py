@@ -107,19 +107,6 @@ def test_a_record_that_breaks_the_chain_ends_it(run, number, assignment, word):
     assert_falls_back(run, number - 1, word)
 
 
-@pytest.mark.parametrize(
-    ("condition", "newest", "match"),
-    [
-        ("= '6'", 5, "record 7 is missing"),
-        ("= '9'", 8, "generations 9 to 9 were recorded but"),
-    ],
-)
-def test_records_that_are_gone_are_missed(run, condition, newest, match):
-    """The owner's note remembers how far the run had come."""
-    change(run, f"DELETE FROM record WHERE name {condition}")
-    assert_falls_back(run, newest, match)
-
-
 @pytest.mark.parametrize("keep", ["front", "last"])
 def test_a_run_without_a_sound_generation_is_an_error(tmp_path, keep):
     """With less kept, one damaged costs one; with both whole ones it never begins from zero."""
