@@ -147,19 +147,19 @@ def _read_switch(gene: Setting, genes: Mapping[str, float]) -> bool:
     return value != 0
 
 
-def crosses_above(left: Expression, right: Expression) -> Condition:
-    """True where the left side is above the right one, and was not at the bar before."""
-    return AllOf((Compare(left, ">", right), Compare(left, "<=", right, bars_ago=1)))
+def crosses_above(a: Expression, b: Expression) -> Condition:
+    """True where `a` is above `b`, and was not at the bar before."""
+    return AllOf((Compare(a, ">", b), Compare(a, "<=", b, bars_ago=1)))
 
 
-def crosses_below(left: Expression, right: Expression) -> Condition:
-    """True where the left side is below the right one, and was not at the bar before."""
-    return AllOf((Compare(left, "<", right), Compare(left, ">=", right, bars_ago=1)))
+def crosses_below(a: Expression, b: Expression) -> Condition:
+    """True where `a` is below `b`, and was not at the bar before."""
+    return AllOf((Compare(a, "<", b), Compare(a, ">=", b, bars_ago=1)))
 
 
-def equals(left: Expression, right: Expression) -> Condition:
-    """True where both sides are the same number."""
-    return AllOf((Compare(left, ">=", right), Compare(left, "<=", right)))
+def equals(a: Expression, k: Expression) -> Condition:
+    """True where both are the same number."""
+    return AllOf((Compare(a, ">=", k), Compare(a, "<=", k)))
 
 
 def _check_parts(name: str, conditions: tuple[Condition, ...]) -> None:

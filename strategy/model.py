@@ -379,8 +379,10 @@ def from_described(
         genes = read_genes(record)
         pairs = tuple(LessThan(left, right) for left, right in record["constraints"])
         parts: Any = {
-            name: decode_node(record.get(name) if part.is_later else record[name], genes, own)
-            for name, part in PARTS.items()
+            part.name: decode_node(
+                record.get(part.name) if part.is_later else record[part.name], genes, own
+            )
+            for part in PARTS.values()
         }
         return Strategy(
             name,

@@ -134,22 +134,19 @@ minute_of_day, day_of_week, vwap, opening_high, opening_low = starmap(
 )
 
 
-@word
-def crosses_above(a: Operand, b: Operand) -> Claim:
-    """True where `a` is above `b`, and was not at the bar before."""
-    return Claim(conditions.crosses_above(as_expression(a), as_expression(b)))
+def _pair_word(build: Callable[..., Condition]) -> Callable[..., Claim]:
+    """The word of a condition of two rows."""
+
+    def make(**sides: object) -> Claim:
+        return Claim(build(*map(as_expression, sides.values())))
+
+    taken = dict.fromkeys(inspect.signature(build).parameters, Parameter.empty)
+    return build_word(build.__name__, str(build.__doc__), taken, make, Claim)
 
 
-@word
-def crosses_below(a: Operand, b: Operand) -> Claim:
-    """True where `a` is below `b`, and was not at the bar before."""
-    return Claim(conditions.crosses_below(as_expression(a), as_expression(b)))
-
-
-@word
-def equals(a: Operand, k: Operand) -> Claim:
-    """True where both are the same number."""
-    return Claim(conditions.equals(as_expression(a), as_expression(k)))
+crosses_above, crosses_below, equals = map(
+    _pair_word, (conditions.crosses_above, conditions.crosses_below, conditions.equals)
+)
 
 
 @word

@@ -8,30 +8,16 @@ import numpy.typing as npt
 
 from engine.accounts.costs import Costs
 from engine.errors import EngineError
-from strategy.forms import (
-    SUM_SLACK,
-    AccountOf,
-    EquityShare,
-    Ladder,
-    Notional,
-    RiskOf,
-    Units,
-    Volatility,
-    find_step,
-    split_sides,
-)
+from strategy.forms import SUM_SLACK, AccountOf, Ladder, find_step, split_sides
 from strategy.model import Strategy
+from strategy.parts import CODES
 from strategy.rows import resolve_value
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 SHARE_OF_R, RISK, NOTIONAL, EQUITY_SHARE, UNITS, VOLATILITY = range(6)
-"""How a trade is sized: as a share of equity that one R is worth, or from cash."""
-
-FORMS = {RiskOf: RISK, Notional: NOTIONAL, EquityShare: EQUITY_SHARE, Units: UNITS,
-         Volatility: VOLATILITY}  # fmt: skip
-"""Number of each form of a size."""
+"""How a trade is sized: as a share of equity that one R is worth, or from cash by `CODES`."""
 
 
 class Size(NamedTuple):
@@ -99,7 +85,7 @@ def resolve_size(account: AccountOf | None, genes: Mapping[str, float]) -> Size:
         return Size()
     setting = next(setting for _, setting in account.stake.settings)
     leverage = np.inf if account.leverage is None else resolve_value(account.leverage, genes)
-    return Size(FORMS[type(account.stake)], resolve_value(setting, genes), leverage)
+    return Size(CODES[type(account.stake)], resolve_value(setting, genes), leverage)
 
 
 def build_stakes(strategy: Strategy, costs: Costs, genomes: Floats) -> list[Stake]:
