@@ -16,9 +16,9 @@ from engine.backend import Sent, by_series
 from engine.cpu.language import LanguageBackend
 from engine.cpu.listed_signals import ListedSignals, SeriesSignals, join_signals
 from engine.errors import EngineError
+from engine.population import lower_parts, take_number
 from engine.runtime.cpu.types import Floats, Ints, Slots
 from strategy.model import Strategy
-from strategy.rows import resolve_value
 
 FEWEST, MOST, MOST_SIGNALS = 32, 256, 2**20
 """Individuals all of whose signals are held at once: the first ones, and then so many whose signals
@@ -55,6 +55,7 @@ class LimitedBackend(LanguageBackend):
             spec, series, costs, capacity=capacity, work_bytes=work_bytes, threads=threads
         )
         self._spec, self._series, self._costs = spec, tuple(series), costs
+        self._cooldown = lower_parts(spec)[0]["cooldown"]
         rank = parse_rank(costs)
         self._ranks = None if rank is None else [rows.values(rank, {}) for rows in self._rows]
 
@@ -170,8 +171,4 @@ class LimitedBackend(LanguageBackend):
 
     def _cooldowns(self, genomes: Floats) -> Ints:
         """Bars [P] after a stop in which no signal counts."""
-        spec = self._spec
-        if spec.cooldown is None:
-            return np.zeros(len(genomes), np.int64)
-        decoded = map(spec.layout.decode, genomes)
-        return np.array([int(resolve_value(spec.cooldown, genes)) for genes in decoded], np.int64)
+        return take_number(self._cooldown, self._spec.layout, genomes).astype(np.int64)
