@@ -151,8 +151,7 @@ class Higher(Expression):
     offset: int = 0  # minutes added to UTC; a fixed number
 
     def __post_init__(self) -> None:
-        is_whole = isinstance(self.minutes, int) and not isinstance(self.minutes, bool)
-        if not is_whole or not _is_legal_span(self.minutes):
+        if not (is_whole(self.minutes, 1, WEEK_MINUTES) and _is_legal_span(self.minutes)):
             raise StrategyError(
                 f"higher takes whole minutes that divide a day ({DAY_MINUTES:,}), or a week "
                 f"({WEEK_MINUTES:,}), got {quote_value(self.minutes)}"
@@ -228,6 +227,11 @@ def holds_row(node: Node) -> bool:
     return any(isinstance(part, Column | Call | Higher | Clock) for part in walk(node))
 
 
+def is_whole(value: object, least: int, most: int) -> bool:
+    """Whether a value is a whole number, from one to another."""
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
 def check_column_name(word: str, name: object) -> None:
     """Refuse what cannot name an extra column."""
     if not isinstance(name, str) or not name:
@@ -275,4 +279,4 @@ def _check_gene(where: str, parameter: Parameter, gene: Gene) -> None:
 
 
 def _is_legal_span(minutes: int) -> bool:
-    return minutes == WEEK_MINUTES or (minutes >= 1 and DAY_MINUTES % minutes == 0)
+    return minutes == WEEK_MINUTES or DAY_MINUTES % minutes == 0

@@ -20,6 +20,7 @@ from strategy.expressions import (
     check_column_name,
     check_settings,
     holds_row,
+    is_whole,
 )
 from strategy.genes import Ints
 from strategy.nodes import ABOVE_ZERO, ANY, Node, declare, later, real, walk, whole
@@ -35,7 +36,7 @@ LARGEST_PART = 2**53
 
 
 class PriceForm(Node):
-    """A rule for the price of a stop or target."""
+    """A rule for a price, a charge or a size."""
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -139,8 +140,7 @@ class SessionExit(Node):
     def __post_init__(self) -> None:
         check_settings(self)
         check_offset(self.offset)
-        is_whole = isinstance(self.begins, int) and not isinstance(self.begins, bool)
-        if not is_whole or not 0 <= self.begins < DAY_MINUTES:
+        if not is_whole(self.begins, 0, DAY_MINUTES - 1):
             raise StrategyError(
                 f"session_exit begins at a whole minute from 0 to {DAY_MINUTES - 1:,}, such as "
                 f"begins=1080 for 18:00, got {quote_value(self.begins)}"
@@ -214,8 +214,7 @@ class AfterLeg(Node):
     leg: int  # the first is 1
 
     def __post_init__(self) -> None:
-        is_whole = isinstance(self.leg, int) and not isinstance(self.leg, bool)
-        if not is_whole or not 1 <= self.leg <= MOST_LEGS:
+        if not is_whole(self.leg, 1, MOST_LEGS):
             raise StrategyError(
                 f"after_leg takes the number of a target from 1, got {quote_value(self.leg)}"
             )
@@ -226,10 +225,6 @@ class StepSize(NamedTuple):
 
     numerator: float
     denominator: float
-
-
-class Charge(PriceForm):
-    """Something that is paid, once it is known how much."""
 
 
 @declare("market")
@@ -251,21 +246,21 @@ class MarketFacts(Node):
 
 
 @declare("ticks")
-class Ticks(Charge):
+class Ticks(PriceForm):
     """Slippage of so many ticks."""
 
     count: Setting = real(least=0)
 
 
 @declare("bp")
-class BasisPoints(Charge):
+class BasisPoints(PriceForm):
     """Slippage of so many basis points of the price."""
 
     points: Setting = real(least=0)
 
 
 @declare("price")
-class PriceOf(Charge):
+class PriceOf(PriceForm):
     """Slippage by a row in price, read at the bar before the fill."""
 
     row: Expression  # its newest known value
@@ -281,7 +276,7 @@ class PaymentsOf(Node):
         check_column_name("payments", self.name)
 
 
-class Payment(Charge):
+class Payment(PriceForm):
     """A row times the open, every so many minutes of UTC."""
 
     rate: Expression | PaymentsOf  # fraction of the price
@@ -289,7 +284,11 @@ class Payment(Charge):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_every(self.written, self.every)
+        if self.every is not None and not is_whole(self.every, 1, WEEK_MINUTES):
+            raise StrategyError(
+                f"{self.written} is due every 1 to {WEEK_MINUTES:,} whole minutes, "
+                f"got {quote_value(self.every)}"
+            )
 
     @property
     def repeats(self) -> bool:
@@ -334,35 +333,35 @@ class Borrow(Payment):
 
 
 @declare("risk")
-class RiskOf(Charge):
+class RiskOf(PriceForm):
     """A size that loses this fraction of the cash at the stop."""
 
     fraction: Setting = real(most=1.0)
 
 
 @declare("notional")
-class Notional(Charge):
+class Notional(PriceForm):
     """A size that is worth so much money."""
 
     money: Setting = real()
 
 
 @declare("equity_share")
-class EquityShare(Charge):
+class EquityShare(PriceForm):
     """A size that is worth this fraction of the cash."""
 
     fraction: Setting = real()
 
 
 @declare("units")
-class Units(Charge):
+class Units(PriceForm):
     """A size of so many units."""
 
     count: Setting = real()
 
 
 @declare("volatility")
-class Volatility(Charge):
+class Volatility(PriceForm):
     """A size at which a move as large as the row is this fraction of the cash."""
 
     fraction: Setting = real()
@@ -532,13 +531,3 @@ def find_step(market: MarketFacts | None, name: str) -> StepSize:
 def _check_constant(where: str, name: str, setting: Setting) -> None:
     if not isinstance(setting, Number):
         raise StrategyError(f"{where} takes {name} as a number, not a gene")
-
-
-def _check_every(name: str, every: object) -> None:
-    if every is None:
-        return
-    is_whole = isinstance(every, int) and not isinstance(every, bool)
-    if not is_whole or not 1 <= int(every) <= WEEK_MINUTES:  # type: ignore[call-overload]
-        raise StrategyError(
-            f"{name} is due every 1 to {WEEK_MINUTES:,} whole minutes, got {quote_value(every)}"
-        )
