@@ -47,10 +47,7 @@ NARROW = w.strategy(
     "Stops and targets so near that most trades hang on the order of what happened in a bar.",
     long=w.close > 0,
     short=w.close > 0,
-    entry=w.by_side(
-        w.stop_at(w.close + 0.2 * RANGE, 2),
-        w.limit_at(w.close + 0.3 * RANGE, 3),
-    ),
+    entry=w.by_side(w.stop_at(w.close + 0.2 * RANGE, 2), w.limit_at(w.close + 0.3 * RANGE, 3)),
     reverse=True,
     stop=w.from_entry(w.gene("far", 0.5, 0.2, 1.5) * RANGE),
     targets=[(w.r_multiple(0.5), 0.5), (w.r_multiple(1.5), 0.5)],

@@ -53,67 +53,41 @@ def read_state(spec, bars, costs):
 
 
 class GrowingMarket:
-    """A file of bars that is cut anywhere, and a run on its first ones.
+    """Files of bars that are cut anywhere, and a run on their first ones.
 
     Args:
-        folder: Where file and runs lie.
+        folder: Where files and runs lie.
         length: Bars that there are in the end.
         searched: Bars that the run knows.
+        names: Of files, a symbol each.
         settings: Of the run, beside `SETTINGS`.
     """
 
-    def __init__(self, folder, length=1600, searched=1200, **settings):
-        self.columns = market_columns(3, length, jump=0.05)
+    def __init__(self, folder, length=1600, searched=1200, names=("bars",), **settings):
+        markets = [market_columns(seed, length, jump=0.05) for seed, _ in enumerate(names, 3)]
+        self._markets = {folder / f"{name}.csv": m for name, m in zip(names, markets, strict=True)}
+        self.file, self.columns = next(iter(self._markets.items()))
         self.step_ns = int(np.diff(self.columns["timestamp"])[0])
-        self.file = folder / "bars.csv"
         self.write(searched)
-        named = {"data": f"csv:{self.file}", **SETTINGS, **settings}
+        named = {"data": [f"csv:{file}" for file in self._markets], **SETTINGS, **settings}
         self.path = record_run(folder / "runs", **named)
 
     def write(self, count, **changes):
-        """Let the file hold so many bars, columns replaced by `changes`."""
-        columns = {name: column[:count] for name, column in {**self.columns, **changes}.items()}
-        self.file.write_text(csv_text(columns))
+        """Let the first file hold so many bars, columns replaced by `changes`, others as long."""
+        last = self.columns["timestamp"][count - 1]
+        for file, columns in self._markets.items():
+            length = int(np.searchsorted(columns["timestamp"], last, side="right"))
+            changed = {**columns, **changes}.items()
+            file.write_text(csv_text({name: column[:length] for name, column in changed}))
         return self.find_close(count)
 
     def find_close(self, count):
         """When the last of so many bars closes, nanoseconds UTC."""
         return int(self.columns["timestamp"][count - 1]) + self.step_ns
 
-    def source(self, member=None, *, may_search=True, **flags):
-        """Its states."""
-        return SignalSource(self.path, member, flags, may_search=may_search)
-
-
-class GrowingPair:
-    """Files of two symbols that are cut at one time, and a run on their first bars.
-
-    Arguments are those of `GrowingMarket`.
-    """
-
-    def __init__(self, folder, length=1400, searched=1200, **settings):
-        self.columns = {
-            name: market_columns(seed, length, jump=0.05)
-            for name, seed in (("first", 3), ("second", 4))
-        }
-        self.step_ns = int(np.diff(self.columns["first"]["timestamp"])[0])
-        self.files = {name: folder / f"{name}.csv" for name in self.columns}
-        self.write(searched)
-        data = [f"csv:{file}" for file in self.files.values()]
-        self.path = record_run(folder / "runs", **{"data": data, **SETTINGS, **settings})
-
-    def write(self, count):
-        """Let the files hold so many bars of the first symbol, and what the second has by then."""
-        last = int(self.columns["first"]["timestamp"][count - 1])
-        for name, columns in self.columns.items():
-            length = int(np.searchsorted(columns["timestamp"], last, side="right"))
-            cut = {column: values[:length] for column, values in columns.items()}
-            self.files[name].write_text(csv_text(cut))
-        return last + self.step_ns
-
     def load(self):
-        """Bars of both as they are written now."""
-        return [load_bars(f"csv:{file}") for file in self.files.values()]
+        """Bars of all files as they are written now."""
+        return [load_bars(f"csv:{file}") for file in self._markets]
 
     def source(self, member=None, *, may_search=True, **flags):
         """Its states."""

@@ -166,8 +166,4 @@ def list_pairs() -> tuple[Fault, ...]:
     )
 
 
-FAULTS = (
-    *list_pairs(),
-    *list_faults(BLIND, is_blind=True),
-    *list_faults(DRAWN, is_blind=False),
-)
+FAULTS = (*list_pairs(), *list_faults(BLIND, is_blind=True), *list_faults(DRAWN, is_blind=False))

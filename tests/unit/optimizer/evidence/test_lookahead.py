@@ -201,7 +201,7 @@ OWN = {
 """Rows of one's own that read on, by the part that reads them."""
 
 
-def find(spec, *series, costs=None, count=2):
+def find(spec, *series, costs=None, count=1):
     """What is found of random members."""
     task = make_task(*series, spec=spec, costs=costs or Costs(), min_trades=1)
     return find_causal(task, random_genomes(spec, count, seed=5))

@@ -12,10 +12,7 @@ from data.bars import Bars, Window
 from data.payments import Payments
 from optimizer.evidence.null_markets import NullMarkets
 from optimizer.search.randomness import draw_words
-from tests.support.evidence import (
-    HOUR_NS,
-    counted_bars,
-)
+from tests.support.evidence import HOUR_NS, counted_bars
 from tests.support.finer import make_coarse
 from tests.support.worlds import make_bars
 

@@ -11,13 +11,7 @@ from data.bars import Window
 from optimizer.run.markets import Markets
 from strategy import words as w
 from strategy.forms import split_sides
-from tests.support.exports import (
-    build_frame,
-    build_task,
-    compare_in_pine,
-    run_program,
-    write_bars,
-)
+from tests.support.exports import build_frame, build_task, compare_in_pine, run_program, write_bars
 from tests.support.random_strategies import Drawn, drawn_exits, drawn_orders
 from tests.support.worlds import make_bars
 

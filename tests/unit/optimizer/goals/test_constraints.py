@@ -3,11 +3,7 @@
 import numpy as np
 import pytest
 
-from optimizer.goals.constraints import (
-    LEAST_MISS,
-    over_windows,
-    parse_constraint,
-)
+from optimizer.goals.constraints import LEAST_MISS, over_windows, parse_constraint
 
 
 @pytest.mark.parametrize(

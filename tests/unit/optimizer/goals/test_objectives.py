@@ -9,10 +9,7 @@ from engine.accounts.derived import UNDEFINED, Span
 from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
 from engine.accounts.metrics import METRICS, MetricTable, compute_metrics
 from optimizer.goals.constraints import parse_constraints
-from optimizer.goals.objectives import (
-    Goals,
-    parse_objectives,
-)
+from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.search.ranking import survive
 
 INF, NAN = float("inf"), float("nan")

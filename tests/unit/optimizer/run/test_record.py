@@ -10,11 +10,7 @@ from optimizer.errors import StoreError
 from optimizer.goals import objectives
 from optimizer.run import record as record_module
 from optimizer.run.purposes import JUDGE, restore_task
-from optimizer.run.record import (
-    build_identity,
-    build_run_header,
-    read_identity,
-)
+from optimizer.run.record import build_identity, build_run_header, read_identity
 from optimizer.run.runner import resume_run
 from optimizer.run.task import prepare
 from optimizer.store import RunStore

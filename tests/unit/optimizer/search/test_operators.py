@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from optimizer.search.operators import (
-    select_parents,
-)
+from optimizer.search.operators import select_parents
 from optimizer.search.randomness import stream
 from optimizer.search.ranking import Ranking
 

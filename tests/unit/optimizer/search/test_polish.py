@@ -6,13 +6,7 @@ from optimizer.search.archive import hypervolume
 from optimizer.search.evolution import evolve
 from optimizer.search.generation import OPERATORS
 from optimizer.search.polish import STEPS, neighbours
-from tests.support.searches import (
-    Zdt1,
-    float_layout,
-    int_layout,
-    polished_front,
-    settings,
-)
+from tests.support.searches import Zdt1, float_layout, int_layout, polished_front, settings
 
 
 def test_neighbours_differ_in_one_gene_by_one_step():

@@ -4,10 +4,7 @@ import numpy as np
 from deap import base
 from deap.tools import emo
 
-from optimizer.search.ranking import (
-    rank_individuals,
-    survive,
-)
+from optimizer.search.ranking import rank_individuals, survive
 from tests.support.looping import each
 
 NAN = float("nan")

@@ -7,11 +7,7 @@ import pytest
 from deap.tools import emo
 
 from optimizer.search.generation import Floats
-from optimizer.search.reference_points import (
-    associate_directions,
-    directions,
-    normalise_objectives,
-)
+from optimizer.search.reference_points import associate_directions, directions, normalise_objectives
 from tests.support.looping import each
 
 

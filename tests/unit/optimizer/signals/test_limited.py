@@ -9,7 +9,7 @@ from data.checks import format_time
 from engine.accounts.ledger import REASONS
 from engine.batch import Engine
 from optimizer import load_run
-from tests.support.signals import GrowingPair
+from tests.support.signals import GrowingMarket
 
 SEARCHED, LENGTH = 1000, 1160
 CUTS = range(1110, 1130)
@@ -19,7 +19,8 @@ CUTS = range(1110, 1130)
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory):
     """A run on two symbols with room for one position, and files that grow."""
-    return GrowingPair(tmp_path_factory.mktemp("pair"), LENGTH, SEARCHED, max_positions=1)
+    folder = tmp_path_factory.mktemp("pair")
+    return GrowingMarket(folder, LENGTH, SEARCHED, ("first", "second"), max_positions=1)
 
 
 @pytest.fixture(scope="module")

@@ -62,8 +62,7 @@ def test_an_answer_that_is_no_success_is_an_error(status):
 
 
 @pytest.mark.parametrize(
-    "target",
-    ["http://127.0.0.1:9/$HOOK_KEY", "false", "sh -c 'exit 3'", "/no/such/$HOOK_KEY"],
+    "target", ["http://127.0.0.1:9/$HOOK_KEY", "false", "sh -c 'exit 3'", "/no/such/$HOOK_KEY"]
 )
 def test_a_message_that_does_not_arrive_is_an_error_without_the_secret(target):
     """Where nobody listens the library's own words show the address."""

@@ -9,12 +9,7 @@ import pytest
 from optimizer.errors import ConfigError, StoreError
 from optimizer.store import RunStore, delete_run, list_foreign_files, list_runs
 from optimizer.store.files import LABELS
-from optimizer.store.labels import (
-    MARK,
-    Labels,
-    change_labels,
-    read_labels,
-)
+from optimizer.store.labels import MARK, Labels, change_labels, read_labels
 from tests.support.recording import HEADER, fill, make_generation
 
 ESCAPE, TURN, HALF = "\x1b[2J", "\u202e", "\udcff"

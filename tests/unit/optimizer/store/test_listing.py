@@ -5,14 +5,7 @@ import shutil
 import pytest
 
 from optimizer.errors import StoreError
-from optimizer.store import (
-    RunStore,
-    RunSummary,
-    find_run,
-    list_runs,
-    run_path,
-    validate_run_id,
-)
+from optimizer.store import RunStore, RunSummary, find_run, list_runs, run_path, validate_run_id
 from optimizer.store.listing import DATABASE
 from tests.support.recording import HEADER, fill, make_generation
 
@@ -101,8 +94,7 @@ def test_a_clock_that_was_set_back_changes_no_order(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "illegal",
-    ["", "..", "../x", "/abs", "a\\b", "-x", "x.", "a:b", "x" * 65, "a\n", "é", "Latest"],
+    "illegal", ["", "..", "../x", "/abs", "a\\b", "-x", "x.", "a:b", "x" * 65, "a\n", "é", "Latest"]
 )
 def test_a_path_an_option_or_a_surprise_is_no_id(illegal, tmp_path):
     """It never becomes a folder."""

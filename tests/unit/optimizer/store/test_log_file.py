@@ -66,11 +66,7 @@ def assert_refused(run, word, is_listed=True):
         assert summary.damaged
 
 
-CONTENTS = {
-    "empty": b"",
-    "16 bytes": b"SQLite format 3\0",
-    "text": b"not a database at all " * 400,
-}
+CONTENTS = {"empty": b"", "16 bytes": b"SQLite format 3\0", "text": b"not a database at all " * 400}
 
 
 @pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS)

@@ -15,10 +15,7 @@ from optimizer.store.space import LOG_BYTES, build_write_error, find_network_kin
 from tests.support.recording import HEADER, assert_sound, fill, make_generation, mount
 
 
-@pytest.mark.parametrize(
-    ("individuals", "options"),
-    [(1, {}), (512, {}), (37, {"keep": "last"})],
-)
+@pytest.mark.parametrize(("individuals", "options"), [(1, {}), (512, {}), (37, {"keep": "last"})])
 def test_an_estimate_is_a_bound_that_is_not_far_off(tmp_path, individuals, options):
     """A run takes no more than was estimated, and no less than half of it, the log apart."""
     count = 40
