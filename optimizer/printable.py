@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 
 HIDDEN = "(hidden)"
 
@@ -69,10 +70,15 @@ def hide_secrets(text: str) -> str:
 
 
 def _known_secrets() -> Iterator[str]:
-    for name, value in os.environ.items():
-        if len(value) >= LEAST and NAME_OF_SECRET.search(name):
+    for name in os.environ:
+        if _holds_secret(name) and len(value := os.environ[name]) >= LEAST:
             yield value
     # Where the account was never asked for, no key of it can be in a message.
     if account := sys.modules.get("data.vendor.account"):
         for key in account.READ_KEYS:
             yield from account.forms_of_key(key)
+
+
+@cache
+def _holds_secret(name: str) -> bool:
+    return NAME_OF_SECRET.search(name) is not None

@@ -2,6 +2,7 @@
 # ruff: noqa: F403, F405
 
 import warnings
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -14,8 +15,10 @@ from strategy.words import *
 from tests.support.agreement import Suite, count_equal, list_trades
 from tests.support.backends import BACKEND_PARAMETERS
 
-pytest.importorskip("backtesting", reason="backtesting.py is not installed (extra 'dev')")
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.skipif(not find_spec("backtesting"), reason="not installed (extra 'dev')"),
+]
 
 HOUR_NS = 3600 * 10**9
 DAY_NS = 24 * HOUR_NS

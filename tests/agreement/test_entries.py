@@ -8,6 +8,7 @@ bit.
 
 import warnings
 from collections import Counter
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -22,8 +23,10 @@ from tests.support.agreement import Suite
 from tests.support.backends import BACKEND_PARAMETERS
 from tests.support.references import FORMS
 
-pytest.importorskip("backtesting", reason="backtesting.py is not installed (extra 'dev')")
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.skipif(not find_spec("backtesting"), reason="not installed (extra 'dev')"),
+]
 
 NEAR, SPAN, BEFORE = 0.0015, 12, 24
 """A limit's distance from the close; bars of whose extreme a stop order waits; bars of a trend."""

@@ -30,6 +30,7 @@ def suites(agree_folder, real_folder, tmp_path_factory):
     """What each suite finds, by the name of its table."""
     if talib.__version__ != MADE_WITH:
         pytest.skip(f"the page speaks of TA-Lib {MADE_WITH}, this is {talib.__version__}")
+    pytest.importorskip("backtesting", reason="not installed (extra 'dev')")
     return {
         "lists": test_trade_lists.measure(agree_folder, tmp_path_factory.mktemp("bars")),
         "values": test_chart_values.measure(agree_folder),
