@@ -53,26 +53,15 @@ def test_lines_say_where_a_search_runs(watch, task):
     assert quiet.getvalue().splitlines() == notes
 
 
-@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM], ids=lambda stop: stop.name)
-def test_the_first_signal_is_a_wish_and_the_second_an_order(watch, stop):
-    """The search may end its generation; a second signal ends it at once.
-
-    Once the search is over there is no generation to wait for.
-    """
-    before = signal.getsignal(stop)
-    watcher = watch(io.StringIO())
-    with watcher.listening():
-        assert not watcher.should_stop()
-        signal.raise_signal(stop)
-        assert watcher.should_stop()
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(stop)
-    assert signal.getsignal(stop) is before
+def test_a_signal_ends_all_at_once_where_the_search_is_over(watch):
+    """There is no generation to wait for; afterwards signals are heard as before."""
+    before = signal.getsignal(signal.SIGTERM)
     watcher = watch(io.StringIO())
     with watcher.listening():
         watcher.on_search_end(JustSearched())
         with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(stop)
+            signal.raise_signal(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_a_signal_is_handled_once_the_compiler_is_done():

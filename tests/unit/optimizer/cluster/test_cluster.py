@@ -116,19 +116,6 @@ def test_a_worker_that_says_nothing_is_named_once(played, messages, monkeypatch)
     assert messages.text.count("worker 0 at 127.0.0.1 has said nothing for 61 s") == 1
 
 
-def test_a_lost_scheduler_ends_a_batch(played):
-    """With an error that names the cluster."""
-    played.add("0")
-    with played.join() as cluster:
-        jobs = run_jobs(cluster, make_jobs(cluster, 50, "sleep", 0.05))
-        next(jobs)
-        played.close()
-        with pytest.raises(SchedulerLostError, match="does not answer any more"):
-            list(jobs)
-        with pytest.raises(SchedulerLostError):
-            cluster.link.workers()
-
-
 def test_no_scheduler_is_an_error(played, monkeypatch):
     """Whether nobody listens, or a worker does."""
     monkeypatch.setattr(dask_client, "CALL_S", 1.0)
