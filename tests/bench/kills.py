@@ -57,23 +57,14 @@ SOUND = {0, 2, 6, 10, 11, 12, 130}
 
 @dataclass
 class Writer:
-    """A command that writes.
+    """A command that writes."""
 
-    Args:
-        command: It, or a function to be called in its place.
-        targets: Files that it replaces.
-        again: Flags with which a run that it began goes on.
-        share: How often it is killed, beside others.
-        ends: Whether it ends by itself.
-        has_processes: Whether processes of its own may be killed, which it does without.
-    """
-
-    command: Command
-    targets: tuple[str, ...] = ()
-    again: tuple[str, ...] = JSON
-    share: int = 1
-    ends: bool = True
-    has_processes: bool = False
+    command: Command  # it, or a function to be called in its place
+    targets: tuple[str, ...] = ()  # files that it replaces
+    again: tuple[str, ...] = JSON  # flags with which a run that it began goes on
+    share: int = 1  # how often it is killed, beside others
+    ends: bool = True  # whether it ends by itself
+    has_processes: bool = False  # whether processes of its own may be killed, which it does without
 
 
 def scan_frame(fill: Callable[[str], str]) -> int:

@@ -26,17 +26,13 @@ NAMES = (*REAL, *FUNCTIONS)
 class Function:
     """A test function as a problem; everything is feasible.
 
-    Args:
-        name: One of `FUNCTIONS`.
-        seen: Objectives of everything that was evaluated.
-
     Sources: Zitzler, Deb, Thiele, "Comparison of multiobjective evolutionary algorithms", 2000;
     Deb, Thiele, Laumanns, Zitzler, "Scalable test problems", 2005.
     """
 
-    name: str
+    name: str  # one of `FUNCTIONS`
     failure_names: tuple[str, ...] = ("", "failed")
-    seen: list[Floats] = field(default_factory=list)
+    seen: list[Floats] = field(default_factory=list)  # objectives of everything that was evaluated
 
     def __post_init__(self) -> None:
         n_genes = {"zdt4": 10, "zdt6": 10, "dtlz1": 7, "dtlz7": 22}.get(self.name, 30)

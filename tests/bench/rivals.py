@@ -182,9 +182,6 @@ def deap_nsga2(problem: Problem, evaluations: int, seed: int) -> None:
 
 
 RIVALS = {
-    "pymoo": pymoo_nsga2,
-    "optuna": optuna_nsga2,
-    "rustuna": rustuna_nsga2,
-    "deap": deap_nsga2,
+    "pymoo": pymoo_nsga2, "optuna": optuna_nsga2, "rustuna": rustuna_nsga2, "deap": deap_nsga2,
     "random": random_search,
-}
+}  # fmt: skip

@@ -8,14 +8,9 @@ import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--enable-unsafe-swiftshader",
-]
+    "--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--enable-unsafe-swiftshader",
+]  # fmt: skip
 
 PATIENCE_MS = 120_000  # a busy machine draws in three dimensions without a graphics card
 

@@ -189,10 +189,6 @@ def end_all(process):
 class PlayedSetup:
     """Setup of jobs that return, take time or fail, as they say.
 
-    Args:
-        bars: It is made with.
-        name: Tells it from another.
-
     Attributes:
         made: How often one was made ready in this process.
         begun: How often each kind of job was begun in it.
@@ -201,8 +197,8 @@ class PlayedSetup:
     made: ClassVar[int] = 0
     begun: ClassVar[Counter] = Counter()
 
-    bars: Bars | None = None
-    name: str = ""
+    bars: Bars | None = None  # it is made with
+    name: str = ""  # tells it from another
 
     def on_host(self, share):
         """The same."""

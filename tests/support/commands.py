@@ -25,31 +25,18 @@ SHIPPED = dict(STRATEGIES)
 
 COLUMNS = ("timestamp", "open", "high", "low", "close", "volume")
 SMALL = (
-    "--population",
-    "8",
-    "--generations",
-    "2",
-    "--min-trades",
-    "3",
-    "--no-report",
-    "--no-judge",
-)
+    "--population", "8", "--generations", "2", "--min-trades", "3", "--no-report", "--no-judge",
+)  # fmt: skip
 """A search that takes a blink."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command left behind.
+    """What a command left behind."""
 
-    Args:
-        code: Exit code.
-        out: Standard output.
-        err: Standard error.
-    """
-
-    code: int
-    out: str
-    err: str
+    code: int  # exit code
+    out: str  # standard output
+    err: str  # standard error
 
     @property
     def json(self):

@@ -173,14 +173,11 @@ def shift_values(values, bars):
 
 
 NO_ROWS = {
-    "writes": writes,
-    "leaves": leaves,
-    "shape": indicator(warm_up=0)(lambda bars: bars.close[1:]),
+    "writes": writes, "leaves": leaves, "shape": indicator(warm_up=0)(lambda bars: bars.close[1:]),
     "table": indicator(warm_up=0)(lambda bars: bars.close[:, None]),
     "masked": indicator(warm_up=0)(lambda bars: np.ma.masked_less(bars.close, 100)),
     "row": indicator(warm_up=0)(lambda bars: close - low),
-    "word": indicator(warm_up=0)(lambda bars: ema(bars.close, 3)),
-    "silent": silent,
+    "word": indicator(warm_up=0)(lambda bars: ema(bars.close, 3)), "silent": silent,
     "series": indicator(warm_up=0)(lambda bars: SimpleNamespace(to_numpy=None)),
     "type": indicator(warm_up=0)(lambda bars: bars.close.astype(np.float32)),
-}
+}  # fmt: skip

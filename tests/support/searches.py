@@ -33,18 +33,12 @@ def int_layout(*bounds: tuple[int, int], ordered: bool = False) -> GenomeLayout:
 
 @dataclass
 class Analytic:
-    """A problem that needs no market, and remembers what it was asked.
+    """A problem that needs no market, and remembers what it was asked."""
 
-    Args:
-        layout: Genes.
-        n_objectives: Columns of the objectives.
-        asked: The genomes of every call, in order.
-    """
-
-    layout: GenomeLayout
-    n_objectives: int = 2
+    layout: GenomeLayout  # genes
+    n_objectives: int = 2  # columns of the objectives
     failure_names: tuple[str, ...] = ("", "too_few_trades")
-    asked: list[Floats] = field(default_factory=list)
+    asked: list[Floats] = field(default_factory=list)  # the genomes of every call, in order
 
     def evaluate(self, genomes: Floats) -> Evaluation:
         """Judge genomes [P, G] by `compute_objectives`; a row with a NaN is infeasible."""

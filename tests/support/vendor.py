@@ -31,15 +31,10 @@ OPEN_MS, CLOSE_MS = 14.5 * 3_600_000, 21 * 3_600_000
 
 @dataclass
 class Call:
-    """One request, as the vendor saw it.
+    """One request, as the vendor saw it."""
 
-    Args:
-        path: With its query.
-        headers: Names in lower case.
-    """
-
-    path: str
-    headers: dict
+    path: str  # with its query
+    headers: dict  # names in lower case
 
 
 @dataclass

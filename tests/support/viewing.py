@@ -18,17 +18,11 @@ QUICK = ForecastSettings(
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back.
+    """What came back."""
 
-    Args:
-        code: Status.
-        headers: By name, in small letters.
-        text: Body.
-    """
-
-    code: int
-    headers: dict
-    text: str
+    code: int  # status
+    headers: dict  # by name, in small letters
+    text: str  # body
 
 
 class Asker:

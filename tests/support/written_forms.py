@@ -28,18 +28,13 @@ STEPS = np.random.default_rng(36).integers(-90_000, 90_000, COUNT).cumsum() + 1_
 
 @dataclass(frozen=True)
 class WrittenForm:
-    """One way in which a program writes bars.
-
-    Args:
-        write: Writes the file at a path.
-        refusal: What begins the reason when the form is refused; empty where it is read.
-    """
+    """One way in which a program writes bars."""
 
     program: str
     words: str
     ending: str
-    write: Write
-    refusal: str = ""
+    write: Write  # writes the file at a path
+    refusal: str = ""  # what begins the reason when the form is refused; empty where it is read
 
     @property
     def name(self) -> str:

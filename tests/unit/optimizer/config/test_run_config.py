@@ -49,19 +49,14 @@ WRONG = {
     "generations": ("0 to 10,000,000", [-5, 1.0]),
     "seed": ("0 to 9,223,372,036,854,775,807", [-1, 10**23]),
     "fee_bp": ("0 to 10,000", [float("inf"), float("nan"), False, -0.1, 10**400]),
-    "risk_fraction": ("above 0, at most 1", [0]),
-    "crossover_eta": (ETA, [20]),
-    "mutation_eta": (ETA, [True, 15.0]),
-    "device": ("cuda:0,1", ["gpu"]),
-    "dedupe": ("true or false", [1, "yes"]),
-    "keep": ("all, front, last", ["some"]),
-    "memory": (BYTES, ["much", 0]),
-    "runs": ("folder", ["", "a\0b"]),
-    "objectives": ("text", [["sharpe"]]),
-    "constraints": ("list", ["sharpe > 1"]),
+    "risk_fraction": ("above 0, at most 1", [0]), "crossover_eta": (ETA, [20]),
+    "mutation_eta": (ETA, [True, 15.0]), "device": ("cuda:0,1", ["gpu"]),
+    "dedupe": ("true or false", [1, "yes"]), "keep": ("all, front, last", ["some"]),
+    "memory": (BYTES, ["much", 0]), "runs": ("folder", ["", "a\0b"]),
+    "objectives": ("text", [["sharpe"]]), "constraints": ("list", ["sharpe > 1"]),
     "bounds": ("[low, high]", [3, {"a": [1]}, {"a": [1, 2, 3]}, {"a": 3}, {"a": [1, True]}]),
     "steps": ("step|finite", [3, {"a": "1"}]),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", WRONG)

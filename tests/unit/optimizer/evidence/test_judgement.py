@@ -202,13 +202,10 @@ LEFT = [
 ]  # fmt: skip
 
 STATED = [
-    (NullSettings("day", "shuffled"), 50),
-    (NullSettings("day", "mirrored"), 1),
-    (FOLDS, 2),
-    (PathSettings("4,2", 4, 8), 6),
-    (STEPS, 5),
+    (NullSettings("day", "shuffled"), 50), (NullSettings("day", "mirrored"), 1), (FOLDS, 2),
+    (PathSettings("4,2", 4, 8), 6), (STEPS, 5),
     (NullScheduleSettings(*KEEP_SETTINGS, "day", "shuffled"), 50),
-]
+]  # fmt: skip
 
 
 def list_rows(settings, count):

@@ -254,14 +254,10 @@ def test_falls_that_no_number_holds_are_undefined():
 
 
 SURE = {
-    "plateau": Figure(0.5),
-    "break_even": Figure(20.0),
-    "strength": Figure(4.0),
-    "delayed": Figure(2.0),
-    "undecided_frac": 0.05,
-    "left_out": [0.01, 2.0],
+    "plateau": Figure(0.5), "break_even": Figure(20.0), "strength": Figure(4.0),
+    "delayed": Figure(2.0), "undecided_frac": 0.05, "left_out": [0.01, 2.0],
     "costs": Costs(5.0, 5.0),
-}
+}  # fmt: skip
 
 
 def test_checks_pass_at_their_limits():

@@ -150,13 +150,10 @@ TYPES = {
 
 # Columns that do not matter: names that sound like time beside an index of times, any values.
 BESIDE = {
-    "time": INDEX.time,
-    "epoch": [{"a": 1}] * COUNT,
-    "timestamp": [None] * COUNT,
-    "close_time": INDEX + QUARTER,
-    "mood": [1, "x"] * (COUNT // 2),
+    "time": INDEX.time, "epoch": [{"a": 1}] * COUNT, "timestamp": [None] * COUNT,
+    "close_time": INDEX + QUARTER, "mood": [1, "x"] * (COUNT // 2),
     "phase": np.zeros(COUNT, dtype=complex),
-}
+}  # fmt: skip
 
 # Settings say what a frame leaves open: names are in any case, an index of times is the first.
 SETTLED = {

@@ -111,13 +111,10 @@ def test_front_hash_sees_every_bit_and_the_shape():
 
 
 VARIANTS = {
-    "plain": {},
-    "restart": {"patience": 1, "on_stagnation": "restart"},
-    "immigrants": {"patience": 1, "immigrants": 0.2},
-    "elite": {"elite": 0.5, "archive": 5},
-    "crowding": {"survival": "crowding", "adapt": False},
-    "reference": {"survival": "reference"},
-}
+    "plain": {}, "restart": {"patience": 1, "on_stagnation": "restart"},
+    "immigrants": {"patience": 1, "immigrants": 0.2}, "elite": {"elite": 0.5, "archive": 5},
+    "crowding": {"survival": "crowding", "adapt": False}, "reference": {"survival": "reference"},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -63,14 +63,10 @@ def as_file(**fields):
 
 
 DAMAGE = {
-    "empty": b"",
-    "another file": b'{"cat": 0, "dog": 1}',
-    "deep": b"[" * 60_000,
-    "escapes": as_file(note=ESCAPE),
-    "no word": as_file(tags=["a\nb"]),
-    "no note": as_file(note=None),
-    "megabytes": as_file() + b" " * 2_000_000,
-}
+    "empty": b"", "another file": b'{"cat": 0, "dog": 1}', "deep": b"[" * 60_000,
+    "escapes": as_file(note=ESCAPE), "no word": as_file(tags=["a\nb"]),
+    "no note": as_file(note=None), "megabytes": as_file() + b" " * 2_000_000,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("content", DAMAGE.values(), ids=DAMAGE)

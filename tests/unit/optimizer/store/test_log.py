@@ -133,12 +133,9 @@ def test_a_damaged_header_is_an_error(run, statement):
 ROWS = [("null/1", {"strength": 1.5}), ("null/2", {"strength": None}), ("judgement", {"a": "x"})]
 
 FOUND = {
-    "front_hash": "f",
-    "data_hash": "d",
-    "generation": 1,
-    "evaluated": 24,
+    "front_hash": "f", "data_hash": "d", "generation": 1, "evaluated": 24,
     "stopped_by": "generations",
-}
+}  # fmt: skip
 """Of a result, what evidence on it is about."""
 
 

@@ -75,14 +75,10 @@ def cut_ends(place):
 
 
 HARMS = {
-    "older": put_back,
-    "older, uncounted": put_back_uncounted,
-    "older, twice": put_back_twice,
-    "no log": lose_log,
-    "no count": lambda place: (place / "runs" / "run" / OWNER).unlink(),
-    "another end": put_another_end,
-    "all ends": cut_ends,
-}
+    "older": put_back, "older, uncounted": put_back_uncounted, "older, twice": put_back_twice,
+    "no log": lose_log, "no count": lambda place: (place / "runs" / "run" / OWNER).unlink(),
+    "another end": put_another_end, "all ends": cut_ends,
+}  # fmt: skip
 """How something that was recorded is lost."""
 
 

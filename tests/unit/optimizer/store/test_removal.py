@@ -17,12 +17,9 @@ from tests.support.recording import HEADER, fill
 
 PAGE = '<meta http-equiv="Content-Security-Policy" content=""><link rel="icon" href="data:,">'
 OWN = (
-    f"{COLUMN_FOLDER}/rate.csv",
-    f"{COLUMN_FOLDER}/{name_draft('rate.csv')}",
-    name_draft(REPORT),
-    name_draft(LABELS),
-    name_draft(DATABASE),
-)
+    f"{COLUMN_FOLDER}/rate.csv", f"{COLUMN_FOLDER}/{name_draft('rate.csv')}", name_draft(REPORT),
+    name_draft(LABELS), name_draft(DATABASE),
+)  # fmt: skip
 
 
 @pytest.fixture

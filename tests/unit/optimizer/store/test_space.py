@@ -58,12 +58,8 @@ def test_a_write_that_failed_says_what_stood_in_the_way(tmp_path, monkeypatch, e
 
 
 MOUNTS = (
-    ("/", "ext4"),
-    ("/srv", "nfs4"),
-    ("/srv/local", "xfs"),
-    ("/over", "nfs"),
-    ("/over", "tmpfs"),
-)
+    ("/", "ext4"), ("/srv", "nfs4"), ("/srv/local", "xfs"), ("/over", "nfs"), ("/over", "tmpfs"),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
