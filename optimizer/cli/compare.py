@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 from rich.table import Table
 
 from optimizer.cli.console import stdout
-from optimizer.evidence.expectation import ExpectedRecord
 from optimizer.evidence.judgement import (
     derive_verdict,
-    expect_member,
     find_pick,
+    read_expected,
     read_opened_result,
 )
 from optimizer.formatting import format_count, fraction, metric, number
@@ -58,27 +57,19 @@ def describe_outcome(store: RunStore) -> dict[str, str]:
         made = judgement.schedule
         steps = format_count(len(made.rows), "step")
         named, strength = f"{steps}, {format_count(made.trades, 'trade')}", made.strength
-    expected = find_expected(store)
+    expected, outlook = read_expected(store)
+    unknown = "not known yet" if outlook else "-"
     year = None if expected is None else expected.year
     return {
         "verdict": GRADE_WORDS[derive_verdict(result, judgement).grade],
         "pick": named,
         "strength of the pick": number(strength),
-        "expected of it": "not known yet" if expected is None else expected.headline,
+        "expected of it": unknown if expected is None else expected.headline,
         "in eight of ten cases": "-" if expected is None else expected.range,
         "expected a year": "-" if year is None else year.headline.removesuffix(" a year"),
         "in eight of ten cases, a year": "-" if year is None else year.range,
         "held-out bars": closed if held is None else f"{number(held.mean_r)} R a trade",
     }
-
-
-def find_expected(store: RunStore) -> ExpectedRecord | None:
-    """Mean R that the pick of a run is expected to earn; None where it is not known."""
-    result, judgement = read_opened_result(store)
-    pick = None if result is None else find_pick(result, judgement)
-    if result is None or pick is None:
-        return None
-    return expect_member(result, judgement, pick.member)
 
 
 def _build_table(

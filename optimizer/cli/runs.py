@@ -216,8 +216,9 @@ def compare_recorded(
     as_json: AsJson = False,
 ) -> None:
     """Say how runs differ, and whose front is better."""
-    from optimizer.cli.compare import describe_outcome, find_expected, print_comparison
+    from optimizer.cli.compare import describe_outcome, print_comparison
     from optimizer.cli.console import print_json
+    from optimizer.evidence.judgement import read_expected
     from optimizer.run.compared import compare_runs
     from optimizer.store import RunStore, find_run
     from optimizer.store.result import RunHeader
@@ -230,7 +231,7 @@ def compare_recorded(
         objectives = RunHeader.read(stores[0].header).objectives
         comparisons = compare_runs(stores)
         outcomes = [describe_outcome(store) for store in stores]
-        expected = [find_expected(store) for store in stores]
+        expected = [read_expected(store)[0] for store in stores]
     if as_json:
         rows = [
             asdict(run) | {"expected": known and known.payload()}

@@ -32,9 +32,10 @@ def watch_drift(
     """
     from optimizer.cli.console import print_json, stdout
     from optimizer.cli.signal import read_clock
+    from optimizer.evidence.judgement import read_expected
     from optimizer.signals.drift import watch_run
     from optimizer.signals.unrecorded import describe_unrecorded, may_record
-    from optimizer.store import find_run
+    from optimizer.store import RunStore, find_run
 
     path = find_run(runs, run)
     record = watch_run(path, flags, read_clock(now))
@@ -42,8 +43,11 @@ def watch_drift(
         _renew_report(path)
     else:
         note(describe_unrecorded(path))
+    with RunStore.open(path) as store:
+        expected, outlook = read_expected(store)
     if as_json:
-        print_json({"run": path.name, "drift": record.payload(), "sentence": record.sentence})
+        known = {"expected": expected and expected.payload(), "sentence": record.sentence}
+        print_json({"run": path.name, "drift": record.payload(), **known})
     else:
         console = stdout()
         console.say(record.sentence)
@@ -51,6 +55,8 @@ def watch_drift(
             f"Held against {record.reference_trades:,} trades ({record.source}), which make sure "
             f"of {record.least_mean:.3f} R each; bars until {record.until}."
         )
+        if outlook:
+            console.say(f"Expected of the pick: {outlook}")
     raise typer.Exit(0 if record.alarm_at is None else ALARM)
 
 

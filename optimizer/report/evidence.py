@@ -8,7 +8,6 @@ from optimizer.evidence.drift import DriftRecord
 from optimizer.evidence.folds import FoldRow, Range
 from optimizer.evidence.judgement import (
     Judgement,
-    describe_expected,
     describe_subject,
     suggest_next,
     weigh_evidence,
@@ -78,9 +77,7 @@ def build_answer(run: Tables) -> PageAnswer:
 
 def _describe_expected(run: Tables) -> str:
     """Sentence on what the pick is expected to earn, with what that cannot know."""
-    if run.result is None or run.pick is None:
-        return ""
-    sentence = describe_expected(run.result, run.judgement, run.pick.member)
+    sentence = run.outlook
     return f"{sentence[:1].upper()}{sentence[1:]} {CANNOT_KNOW}" if run.expected else sentence
 
 

@@ -148,7 +148,9 @@ def _list_rows(
     expected = [run.expected for run in tables]
     years = [None if made is None else made.year for made in expected]
     for label, estimates in (("expected of it", expected), ("a year", years)):
-        cells = ["not known yet" if made is None else made.headline for made in estimates]
+        unknown = ["not known yet" if run.outlook else "-" for run in tables]
+        pairs = zip(estimates, unknown, strict=True)
+        cells = [word if made is None else made.headline for made, word in pairs]
         rows.append((label, cells))
         ranges = ["-" if made is None else made.range for made in estimates]
         rows.append(("in eight of ten cases", ranges))

@@ -109,6 +109,9 @@ def test_trades_since_are_watched(command):
     told = command("watch", "latest", *LATE, "--json")
     assert told.code == outcome.code == (12 if told.json["drift"]["alarm_at"] else 0)
     assert told.json["sentence"] == line
+    judgement = command("runs", "show", "latest", "--json").json["result"]["judgement"]
+    assert told.json["expected"] == judgement["expected"]
+    assert outcome.out.splitlines()[-1].startswith("Expected of the pick: ")
     assert line in command("runs", "list").out
     grow(2600)
     assert command("runs", "verify", "latest").code == 0
