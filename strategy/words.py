@@ -15,12 +15,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import MISSING, fields
 from inspect import Parameter
 from itertools import starmap
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from data.errors import TimeframeError
 from data.plain import quote_value
 from data.timeframe import SECOND_NS, parse_timeframe
-from strategy import conditions
+from strategy import conditions, forms
 from strategy.clock import Offset
 from strategy.conditions import AllOf, AnyOf, Condition, Held, Switch, Within
 from strategy.errors import StrategyError
@@ -35,37 +35,6 @@ from strategy.expressions import (
     Setting,
     check_column_name,
     holds_row,
-)
-from strategy.forms import (
-    AccountOf,
-    AfterLeg,
-    BasisPoints,
-    BeyondBar,
-    Borrow,
-    BySide,
-    EquityShare,
-    FromEntry,
-    Funding,
-    Ladder,
-    Leg,
-    Level,
-    LimitAt,
-    MarketFacts,
-    Notional,
-    PaymentsOf,
-    PositionBounds,
-    PriceForm,
-    PriceOf,
-    RiskOf,
-    RMultiple,
-    SessionExit,
-    Share,
-    StopAt,
-    Ticks,
-    Trail,
-    Units,
-    Volatility,
-    split_sides,
 )
 from strategy.gene import Gene
 from strategy.indicator_registry import CLOCK, COLUMNS, KINDS
@@ -92,8 +61,6 @@ from strategy.pretty_print import format_tree
 from strategy.row_words import *  # noqa: F403
 from strategy.row_words import COMPOSED
 from strategy.source_location import here, locate_errors
-
-Made = TypeVar("Made", bound=Node)
 
 OFF_ON = ("off", "on")
 """Options of a switch."""
@@ -308,24 +275,24 @@ def as_optional(value: object) -> Setting | None:
     return None if value is None else as_setting(value)
 
 
-def as_rate(value: object) -> Expression | PaymentsOf:
+def as_rate(value: object) -> Expression | forms.PaymentsOf:
     """Payments as they are; else the tree of a row or a number."""
-    return value if isinstance(value, PaymentsOf) else as_expression(value)
+    return value if isinstance(value, forms.PaymentsOf) else as_expression(value)
 
 
 READ: dict[Any, Callable[[Any], object]] = {
     Expression: as_expression,
     Setting: as_setting,
     Setting | None: as_optional,
-    Expression | PaymentsOf: as_rate,
+    Expression | forms.PaymentsOf: as_rate,
 }
 """How a field of a node is read from what a person writes, by its type; others are taken as is."""
 
 
-def _node_word(kind: type[Made]) -> Callable[..., Made]:
+def _node_word(kind: type[Node]) -> Callable[..., Node]:
     """The word of a kind of node, which takes its fields."""
 
-    def make(**given: object) -> Made:
+    def make(**given: object) -> Node:
         return kind(**{name: readers[name](value) for name, value in given.items()})
 
     parts = fields(kind)
@@ -344,28 +311,31 @@ def _find_default(default: object) -> object:
     return Parameter.empty if default is MISSING else default
 
 
-stop_at, limit_at, after_leg = _node_word(StopAt), _node_word(LimitAt), _node_word(AfterLeg)
-beyond_bar, from_entry, share = _node_word(BeyondBar), _node_word(FromEntry), _node_word(Share)
-level, r_multiple = _node_word(Level), _node_word(RMultiple)
-trail, session_exit = _node_word(Trail), _node_word(SessionExit)
-market, ticks, bp = _node_word(MarketFacts), _node_word(Ticks), _node_word(BasisPoints)
-price, funding, borrow = _node_word(PriceOf), _node_word(Funding), _node_word(Borrow)
-payments = _node_word(PaymentsOf)
-risk, notional, units = _node_word(RiskOf), _node_word(Notional), _node_word(Units)
-equity_share, volatility = _node_word(EquityShare), _node_word(Volatility)
+stop_at, limit_at, after_leg = map(_node_word, (forms.StopAt, forms.LimitAt, forms.AfterLeg))
+beyond_bar, from_entry, share, level, r_multiple = map(
+    _node_word, (forms.BeyondBar, forms.FromEntry, forms.Share, forms.Level, forms.RMultiple)
+)
+trail, session_exit = map(_node_word, (forms.Trail, forms.SessionExit))
+market, ticks, bp, price = map(
+    _node_word, (forms.MarketFacts, forms.Ticks, forms.BasisPoints, forms.PriceOf)
+)
+funding, borrow, payments = map(_node_word, (forms.Funding, forms.Borrow, forms.PaymentsOf))
+risk, notional, units, equity_share, volatility = map(
+    _node_word, (forms.RiskOf, forms.Notional, forms.Units, forms.EquityShare, forms.Volatility)
+)
 
 
 @word
-def account(cash: float, size: Node, leverage: Operand | None = None) -> AccountOf:
+def account(cash: float, size: Node, leverage: Operand | None = None) -> forms.AccountOf:
     """Money that trades are sized from, and how much of it a position may be worth."""
-    return AccountOf(as_setting(cash), size, as_optional(leverage))
+    return forms.AccountOf(as_setting(cash), size, as_optional(leverage))
 
 
 class InTrade(NamedTuple):
     """A condition of an exit, and bounds of the position between which it counts."""
 
     condition: Claim
-    bounds: PositionBounds
+    bounds: forms.PositionBounds
 
     @property
     def written(self) -> str:
@@ -387,14 +357,14 @@ def in_trade(
     in units of risk and without costs.
     """
     bounds = (bars_from, bars_to, profit_from, profit_to)
-    return InTrade(condition, PositionBounds(*map(as_optional, bounds)))
+    return InTrade(condition, forms.PositionBounds(*map(as_optional, bounds)))
 
 
 class BreakEven(NamedTuple):
     """A gain, or a target, and how far beyond the entry the stop then goes."""
 
-    gain: Operand | AfterLeg
-    offset: RMultiple | Share
+    gain: Operand | forms.AfterLeg
+    offset: forms.RMultiple | forms.Share
 
     @property
     def written(self) -> str:
@@ -403,7 +373,7 @@ class BreakEven(NamedTuple):
 
 
 @word
-def break_even(gain: Operand | AfterLeg, offset: RMultiple | Share) -> BreakEven:
+def break_even(gain: Operand | forms.AfterLeg, offset: forms.RMultiple | forms.Share) -> BreakEven:
     """For `break_even`: the stop moves beyond the entry, by a multiple of the risk or a share."""
     return BreakEven(gain, offset)
 
@@ -418,19 +388,19 @@ def split_arguments(given: dict[str, Any]) -> dict[str, Any]:
     gain, offset = given["break_even"], None
     if isinstance(gain, BreakEven):
         gain, offset = gain
-    elif isinstance(gain, PriceForm | Trail):
+    elif isinstance(gain, forms.PriceForm | forms.Trail):
         raise StrategyError(
             "break_even takes a gain in units of risk, after_leg(k) or break_even(1, offset=...), "
             f"got {quote_value(gain)}"
         )
-    is_leg = isinstance(gain, AfterLeg)
+    is_leg = isinstance(gain, forms.AfterLeg)
     return {
         **given,
         **conditions,
         "break_even": None if is_leg else gain,
         "after_leg": gain if is_leg else None,
         "even_offset": offset,
-        "exit_bounds": BySide(*bounds) if any(bounds) else None,
+        "exit_bounds": forms.BySide(*bounds) if any(bounds) else None,
     }
 
 
@@ -442,27 +412,27 @@ def read_part(part: Part, value: Any) -> Any:  # noqa: ANN401 - a person gave it
         return None
     if isinstance(part.takes, Legal):
         return as_setting(value)
-    if part.takes == (Ladder,):
+    if part.takes == (forms.Ladder,):
         return build_ladder(value)
     if part.takes != (Condition,):
         return value
-    if part.sides == "any" and isinstance(value, BySide):
-        return BySide(*(read_part(part, side) for side in split_sides(value)))
+    if part.sides == "any" and isinstance(value, forms.BySide):
+        return forms.BySide(*(read_part(part, side) for side in forms.split_sides(value)))
     return as_condition(value, part.name)
 
 
 @word
-def by_side(long: Any, short: Any) -> BySide:  # noqa: ANN401 - forms, lists of targets, or None
+def by_side(long: Any, short: Any) -> forms.BySide:  # noqa: ANN401 - forms, lists of targets, or None
     """One form for longs, another one for shorts; None where a side has none."""
-    return BySide(as_ladder(long), as_ladder(short))
+    return forms.BySide(as_ladder(long), as_ladder(short))
 
 
 def build_ladder(targets: Any) -> Node | None:  # noqa: ANN401 - a person gave it
     """The targets of a strategy: a list of (form, share), or these by side."""
-    if targets is None or isinstance(targets, BySide):
+    if targets is None or isinstance(targets, forms.BySide):
         return targets
     ladder = as_ladder(targets)
-    if not isinstance(ladder, Ladder):
+    if not isinstance(ladder, forms.Ladder):
         raise StrategyError(
             "targets is a list of (form, share), as in targets=[(r_multiple(1), 0.5), "
             f"(r_multiple(3), 0.5)], or by_side of two such lists, got {quote_value(targets)}"
@@ -477,7 +447,7 @@ def as_ladder(form: Any) -> Any:  # noqa: ANN401 - a person gave it
     for pair in form:
         if not isinstance(pair, list | tuple) or len(pair) != len(("form", "share")):
             raise StrategyError(f"each target is a pair (form, share), got {quote_value(pair)}")
-    return Ladder(tuple(Leg(target, as_setting(share)) for target, share in form))
+    return forms.Ladder(tuple(forms.Leg(target, as_setting(share)) for target, share in form))
 
 
 def _make_strategy(
