@@ -19,32 +19,10 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
+from strategy import forms
 from strategy.conditions import Condition
 from strategy.errors import StrategyError
 from strategy.expressions import Number
-from strategy.forms import (
-    ENTRIES,
-    OFFSETS,
-    PRICES,
-    SIZES,
-    SLIPPAGES,
-    STOPS,
-    TARGETS,
-    AccountOf,
-    AfterLeg,
-    Borrow,
-    Funding,
-    Ladder,
-    MarketFacts,
-    PositionBounds,
-    PriceForm,
-    SessionExit,
-    Ticks,
-    Trail,
-    check_side,
-    count_legs,
-    split_sides,
-)
 from strategy.nodes import Node, Parameter, walk
 
 Takes = tuple[type[Node], ...] | Parameter | type[bool]
@@ -75,7 +53,7 @@ class Part(NamedTuple):
         value = getattr(strategy, self.name)
         if self.sides in ("long", "short"):
             return (value, None) if self.sides == "long" else (None, value)
-        return split_sides(value)
+        return forms.split_sides(value)
 
 
 _Later = partial(Part, is_later=True)
@@ -88,46 +66,47 @@ PARTS: Mapping[str, Part] = {
         Part("exit_long", (Condition,), "long", "Ends a long at the next open.", reason="signal"),
         Part("exit_short", (Condition,), "short", "Ends a short at the next open.",
              reason="signal"),
-        _Later("entry", ENTRIES, "any",
+        _Later("entry", forms.ENTRIES, "any",
                "How a side enters; None for a side that enters at the market."),
         _Later("cancel", (Condition,), "any", "Ends resting orders of earlier bars."),
-        Part("stop", STOPS, "both", "Where the first stop stands, which gives R its unit."),
-        Part("target", TARGETS, "both", "Where the target stands; None for no target.",
+        Part("stop", forms.STOPS, "both", "Where the first stop stands, which gives R its unit."),
+        Part("target", forms.TARGETS, "both", "Where the target stands; None for no target.",
              reason="target"),
-        _Later("targets", (Ladder,), "both",
+        _Later("targets", (forms.Ladder,), "both",
                "Several targets with their shares, in place of `target`.", reason="target"),
-        Part("trail", (Trail,), "both", "How the stop follows; None where it does not.",
+        Part("trail", (forms.Trail,), "both", "How the stop follows; None where it does not.",
              reason="trail"),
         Part("break_even", Parameter("break_even", least=0, is_whole=False), "one",
              "The stop moves to the entry after so many times the risk; None for never.",
              absent=math.nan, reason="break_even"),
-        _Later("after_leg", (AfterLeg,), "one",
+        _Later("after_leg", (forms.AfterLeg,), "one",
                "The target after which the stop moves to the entry, in place of `break_even`.",
                given_by="break_even", reason="break_even"),
         Part("max_hold", Parameter("max_hold"), "one",
              "Bars after which a position is closed; None for no limit.", reason="time"),
-        Part("session", (SessionExit,), "one", "Out by the clock; None to hold over night.",
+        Part("session", (forms.SessionExit,), "one", "Out by the clock; None to hold over night.",
              reason="session"),
         Part("delay", Parameter("delay", least=0), "one",
              "Bars between the bar after the signal and the entry.", default=0),
         _Later("reverse", bool, "one",
                "Whether an entry of the other side ends a position; None where it does not.",
                default=False, reason="reverse"),
-        _Later("market", (MarketFacts,), "one", "Tick, worth of a point and lot of the symbol."),
-        _Later("slippage", SLIPPAGES, "any", "Loss of fills at the market and at stops."),
-        _Later("funding", (Funding,), "one", "Payments of longs to shorts."),
-        _Later("borrow", (Borrow,), "any", "Payments of positions for being held."),
-        _Later("account", (AccountOf,), "one",
+        _Later("market", (forms.MarketFacts,), "one",
+               "Tick, worth of a point and lot of the symbol."),
+        _Later("slippage", forms.SLIPPAGES, "any", "Loss of fills at the market and at stops."),
+        _Later("funding", (forms.Funding,), "one", "Payments of longs to shorts."),
+        _Later("borrow", (forms.Borrow,), "any", "Payments of positions for being held."),
+        _Later("account", (forms.AccountOf,), "one",
                "Cash and size; None for a share of equity that follows from the risk.",
                reason="margin"),
         _Later("cooldown", Parameter("cooldown", least=0), "one",
                "Bars after a stop in which no signal counts; None for none."),
-        _Later("even_offset", OFFSETS, "one",
+        _Later("even_offset", forms.OFFSETS, "one",
                "How far beyond the entry a break-even puts the stop.", given_by="break_even"),
         _Later("named_stops", bool, "one",
                "Whether exits at stops that moved have reasons of their own; None: they do not.",
                default=False),
-        _Later("exit_bounds", (PositionBounds,), "any", "Where exits by condition count.",
+        _Later("exit_bounds", (forms.PositionBounds,), "any", "Where exits by condition count.",
                given_by="exit_long"),
     )
 }  # fmt: skip
@@ -135,16 +114,16 @@ PARTS: Mapping[str, Part] = {
 
 CODES: Mapping[type[Node], int] = {
     kind: code
-    for family in (PRICES, ENTRIES, SLIPPAGES, SIZES)
+    for family in (forms.PRICES, forms.ENTRIES, forms.SLIPPAGES, forms.SIZES)
     for code, kind in enumerate(family, 1)
 }
 """Number of each form in compiled loops, in its family; 0 is none of them."""
 
 
-def list_forms(side: object) -> list[PriceForm]:
+def list_forms(side: object) -> list[forms.PriceForm]:
     """Forms of what a side has of a part, in their order: of a trail, of each target, of a size."""
     nodes = walk(side) if isinstance(side, Node) else ()
-    return [node for node in nodes if isinstance(node, PriceForm) and type(node) in CODES]
+    return [node for node in nodes if isinstance(node, forms.PriceForm) and type(node) in CODES]
 
 
 def check_parts(strategy: Any) -> None:  # noqa: ANN401 - `Strategy` needs this file
@@ -161,15 +140,15 @@ def check_parts(strategy: Any) -> None:  # noqa: ANN401 - `Strategy` needs this 
 
 def _check_forms(part: Part, value: object) -> None:
     """Refuse what is none of the forms of a part, on either side."""
-    forms = part.takes
-    if value is None or not isinstance(forms, tuple) or forms == (Condition,):
+    legal = part.takes
+    if value is None or not isinstance(legal, tuple) or legal == (Condition,):
         return
     name = part.name.removeprefix("even_")
     if part.sides == "one":
-        return check_side(name, value, forms)
-    for side in split_sides(value):
+        return forms.check_side(name, value, legal)
+    for side in forms.split_sides(value):
         if side is not None or part.sides == "both":
-            check_side(name, side, forms, "by_side")
+            forms.check_side(name, side, legal, "by_side")
 
 
 def _find_missing(strategy: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401 - likewise
@@ -202,7 +181,7 @@ def _find_contradictions(strategy: Any) -> Iterator[tuple[bool, str]]:  # noqa: 
         "target is one, targets are several: give it one of the two",
     )
     yield (
-        after_leg is not None and after_leg.leg > count_legs(strategy.targets),
+        after_leg is not None and after_leg.leg > forms.count_legs(strategy.targets),
         f"break_even=after_leg({getattr(after_leg, 'leg', 0)}) needs as many "
         "targets=[(form, share), ...]",
     )
@@ -227,5 +206,5 @@ def _find_contradictions(strategy: Any) -> Iterator[tuple[bool, str]]:  # noqa: 
 def _counts_ticks(strategy: Any) -> bool:  # noqa: ANN401 - likewise
     """Whether any part is in ticks, on either side."""
     sides = [side for name in ("slippage", "entry") for side in PARTS[name].split(strategy)]
-    none = Number(0.0)
-    return any(isinstance(side, Ticks) or getattr(side, "through", none) != none for side in sides)
+    passes = [getattr(side, "through", Number(0.0)) != Number(0.0) for side in sides]
+    return any(passes) or any(isinstance(side, forms.Ticks) for side in sides)

@@ -30,25 +30,17 @@ def _indicator_word(name: str) -> Callable[..., Term]:
 open, high, low, close, volume = (Term(Column(name)) for name in COLUMNS[:5])
 true_range, close_location, hl2, hlc3, ohlc4 = (Term(Column(name)) for name in COLUMNS[5:])
 
-ema, rma, sma, wma = (_indicator_word(name) for name in ("ema", "rma", "sma", "wma"))
-ema_mean, dema, hma, lsma, kama = (
-    _indicator_word(name) for name in ("ema_mean", "dema", "hma", "lsma", "kama")
+ema, rma, sma, wma = map(_indicator_word, ("ema", "rma", "sma", "wma"))
+ema_mean, dema, hma, lsma, kama = map(_indicator_word, ("ema_mean", "dema", "hma", "lsma", "kama"))
+adaptive_trend, adaptive_trend_script = map(
+    _indicator_word, ("adaptive_trend", "adaptive_trend_script")
 )
-adaptive_trend, adaptive_trend_script = (
-    _indicator_word(name) for name in ("adaptive_trend", "adaptive_trend_script")
-)
-std, zscore, rsi, roc, lag = (
-    _indicator_word(name) for name in ("std", "zscore", "rsi", "roc", "lag")
-)
-highest, lowest, stoch, atr = (
-    _indicator_word(name) for name in ("highest", "lowest", "stoch", "atr")
-)
-plus_di, minus_di, adx, obv = (
-    _indicator_word(name) for name in ("plus_di", "minus_di", "adx", "obv")
-)
-swing_high, swing_low = (_indicator_word(name) for name in ("swing_high", "swing_low"))
-cci, mfi, sar, supertrend, supertrend_side = (
-    _indicator_word(name) for name in ("cci", "mfi", "sar", "supertrend", "supertrend_side")
+std, zscore, rsi, roc, lag = map(_indicator_word, ("std", "zscore", "rsi", "roc", "lag"))
+highest, lowest, stoch, atr = map(_indicator_word, ("highest", "lowest", "stoch", "atr"))
+plus_di, minus_di, adx, obv = map(_indicator_word, ("plus_di", "minus_di", "adx", "obv"))
+swing_high, swing_low = map(_indicator_word, ("swing_high", "swing_low"))
+cci, mfi, sar, supertrend, supertrend_side = map(
+    _indicator_word, ("cci", "mfi", "sar", "supertrend", "supertrend_side")
 )
 
 
