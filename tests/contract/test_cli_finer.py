@@ -47,13 +47,3 @@ def test_a_search_on_finer_bars_is_another_one(command, market, tmp_path):
         "runs", "export", fine["path"], "member.pine", "--as", "pine", "--member", "0"
     )
     assert "finer: no exported program reads bars by finer ones" in refused.error
-
-
-def test_bars_that_are_not_made_up_are_counted(command, market, tmp_path):
-    """By a backtest, with the note of their number."""
-    lines = (tmp_path / "bars.csv").read_text().splitlines(keepends=True)
-    (tmp_path / "late.csv").write_text("".join([lines[0], *lines[2001:]]))
-    finer = ("--finer", f"csv:{tmp_path / 'late.csv'}")
-    shown = command("backtest", "--data", market, *HOURS, *finer, "--json")
-    assert shown.json["windows"][0]["accumulators"]["coarse"] > 0
-    assert "500 of 1,001 bars are made up" in shown.err
