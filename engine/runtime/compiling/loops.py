@@ -32,6 +32,7 @@ from engine.errors import EngineError
 from engine.runtime.collector import pause_collector
 from engine.runtime.compiling.cache_dirs import ENGINE, loops_folder
 from engine.runtime.compiling.compile_timer import add_compiling
+from engine.runtime.compiling.inner_code import COMPILED
 from engine.runtime.compiling.module_digest import PACKAGES, UnknownSourceError, digest_module
 
 LOG = logging.getLogger(__name__)
@@ -47,23 +48,24 @@ class _Stopwatch(Listener):
     """
 
     def __init__(self) -> None:
-        self._begun: list[float] = []
+        self._began = 0.0
         self._pause = ExitStack()
 
-    def on_start(self, event: object) -> None:
+    def on_start(self, event: Any) -> None:  # noqa: ANN401 - numba has no types
         """A loop is compiled from now on."""
-        if not self._begun:
+        if not COMPILED:
             self._pause.enter_context(pause_collector())
-        self._begun.append(perf_counter())
+            self._began = perf_counter()
+        COMPILED.append(event.data["dispatcher"])
 
     def on_end(self, event: Any) -> None:  # noqa: ANN401 - numba has no types
         """It was compiled, or could not be."""
-        began, loop = self._begun.pop(), event.data["dispatcher"]
+        loop = COMPILED.pop()
         if event.data["args"] not in loop.overloads and isinstance(loop._cache, LoopCache):
             loop._cache.drop_claims()
-        if not self._begun:
+        if not COMPILED:
             self._pause.close()
-            add_compiling(perf_counter() - began)
+            add_compiling(perf_counter() - self._began)
 
 
 LEAST_MEMORY = 1_500_000_000
