@@ -42,14 +42,14 @@ from engine.positions.exit_spec import (
     build_tables,
 )
 from engine.positions.reference import (
+    begin_trades,
+    build_ledger,
     find_free_bars,
     find_signal_range,
     list_signals,
     take_signals,
 )
-from engine.positions.reference_orders import NEVER, SignalSpan, begin_book
-from engine.positions.reference_trades import begin_trades, build_ledger
-from engine.positions.reference_world import World, build_world
+from engine.positions.reference_orders import NEVER, SignalSpan, World, begin_book, build_world
 from engine.reference_account import AskingWindow, take_account
 from engine.runtime.lru_cache import ArrayCache
 from strategy.conditions import Condition, settle_switches, split_conjunction
@@ -109,7 +109,7 @@ class Reference:
         multiplier = 1.0 if spec.market is None else resolve_value(spec.market.multiplier, {})
         self.n_legs = count_legs(spec.targets)
         self._unit_fee = self.costs.fee_unit / multiplier
-        # In the order of `reference_world.OPEN` to `CLOSE`.
+        # In the order of `reference_orders.OPEN` to `CLOSE`.
         self._prices = [np.array([b.open, b.high, b.low, b.close]) for b in self.series]
         self._kept = ArrayCache(KEPT_BYTES)
         self._genes: dict[bytes, DecodedGenes] = {}

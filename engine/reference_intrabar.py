@@ -25,28 +25,25 @@ from engine.accounts.curves import add_up
 from engine.accounts.ledger import AT_STOP, Ledger
 from engine.accounts.valuation import TradeTerms, compute_r, is_taken_whole, list_exits
 from engine.positions.exit_spec import STOP_ORDER
-from engine.positions.reference import find_signal_range, take_signals
+from engine.positions.reference import build_ledger, find_signal_range, make_room, take_signals
 from engine.positions.reference_orders import (
-    NO_ORDER,
-    STANDING,
-    UNTOUCHED,
-    WITHIN,
-    SignalSpan,
-    begin_book,
-    touch_level,
-    touch_order,
-)
-from engine.positions.reference_trades import build_ledger, make_room
-from engine.positions.reference_world import (
     FORM,
     HIGH,
     LOW,
+    NO_ORDER,
     ORDER_PART,
+    STANDING,
+    UNTOUCHED,
+    WITHIN,
     BarPart,
+    SignalSpan,
     World,
+    begin_book,
     count_finer,
     read_bar,
     read_finer_bar,
+    touch_level,
+    touch_order,
 )
 from engine.reference import Reference
 from engine.reference_terms import find_targets

@@ -4,10 +4,10 @@ from data.bars import Window
 from engine.accounts.ledger import Ledger
 from engine.positions.reference import find_signal_range, list_signals
 from engine.positions.reference_orders import SignalSpan
-from engine.positions.resting import add_orders
 from engine.positions.standing import (
     AskedWorld,
     Standing,
+    add_orders,
     describe_trade,
     find_open,
     find_pending,

@@ -17,8 +17,7 @@ from engine.positions.exit_spec import (
     SlippagePlan,
 )
 from engine.positions.reference_exits import find_target
-from engine.positions.reference_orders import TICK_SLACK, on_tick
-from engine.positions.reference_world import count_targets
+from engine.positions.reference_orders import TICK_SLACK, count_targets, on_tick
 from engine.reference import Reference
 from strategy.forms import find_step
 

@@ -20,9 +20,8 @@ from engine.accounts.reference_limits import (
     find_turn,
 )
 from engine.accounts.stake import Stake
-from engine.positions.entry_plans import PendingEntry
 from engine.positions.exit_spec import Floats
-from engine.positions.standing import Standing
+from engine.positions.standing import PendingEntry, Standing
 from engine.reference_account import AskingWindow
 
 NEVER_NS = 2**63 - 1

@@ -26,10 +26,9 @@ from engine.accounts.account_trades import (
 )
 from engine.accounts.costs import Costs
 from engine.accounts.curves import add_up, find_runs, longest_run, measure_falls
-from engine.accounts.derived import FEWEST_DAYS, LEAST_VARIATION
 from engine.accounts.holding import find_scale, hold_by_day, hold_values, scale_hold
 from engine.accounts.ledger import REASONS, Ledger
-from engine.accounts.metrics import measure_span, pool_spans
+from engine.accounts.metrics import FEWEST_DAYS, LEAST_VARIATION, measure_span, pool_spans
 from engine.accounts.reference import StakedTrades, find_end_times, find_leverage, size_trades
 from engine.accounts.stake import Stake, plain_stake
 from engine.accounts.valuation import TradeTerms, close_trades, plain_terms, reprice_trades

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from engine.positions.entry_plans import EntryLevel, StopTrail
+from engine.positions.standing import EntryLevel, StopTrail
 from optimizer.cli.console import Lines
 from optimizer.cli.result import print_verdict
 from optimizer.formatting import format_count, fraction

@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 
 from data import Bars, Window
 from engine.accounts.costs import Costs
-from engine.accounts.derived import Span
 from engine.accounts.ledger import Ledger
-from engine.accounts.metrics import compute_metrics
+from engine.accounts.metrics import Span, compute_metrics
 from engine.batch import Engine
 from engine.memory_plan import allow_host_bytes
 from engine.out_of_core import create_engine

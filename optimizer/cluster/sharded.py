@@ -20,9 +20,8 @@ import numpy as np
 from data import Bars, Window
 from engine.accounts.cpu.joint_money import fold_joint_money
 from engine.accounts.cpu.merging import fold_account
-from engine.accounts.derived import Span
 from engine.accounts.ledger import ACCUMULATORS, Ledger
-from engine.accounts.metrics import MetricTable
+from engine.accounts.metrics import MetricTable, Span
 from engine.accounts.results import Results, join_results, order_windows
 from engine.accounts.stake import build_stakes
 from engine.backend import Ints

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator, Mapping
 import numpy as np
 
 from data.shell import quote_word
-from engine.accounts.derived import FEWEST_DAYS
+from engine.accounts.metrics import FEWEST_DAYS
 from optimizer.formatting import format_count, metric, number
 from optimizer.goals.constraints import Constraint, parse_constraint
 from optimizer.goals.objectives import RUINED, TOO_FEW_TRADES

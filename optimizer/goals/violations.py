@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from engine.accounts.derived import NO_DRAWDOWN, NO_LOSSES
-from engine.accounts.metrics import MetricTable
+from engine.accounts.metrics import NO_DRAWDOWN, NO_LOSSES, MetricTable
 from optimizer.formatting import WITHOUT_LOSSES
 from optimizer.goals.constraints import Constraint
 from optimizer.search.generation import Floats

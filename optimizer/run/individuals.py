@@ -9,9 +9,8 @@ import numpy as np
 from data.bars import Bars, Window
 from engine.accounts.account import UNSIZED, Account
 from engine.accounts.caveats import find_best_trade, find_gone
-from engine.accounts.derived import OVERFLOW, UNDEFINED
 from engine.accounts.ledger import Ledger
-from engine.accounts.metrics import METRICS, MetricTable
+from engine.accounts.metrics import METRICS, OVERFLOW, UNDEFINED, MetricTable
 from engine.accounts.stake import Stake, build_stake
 from engine.certificate import Certificate, data_hash
 from engine.reference import Reference

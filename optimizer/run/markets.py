@@ -27,8 +27,7 @@ from data.bars import Role
 from data.checks import format_time
 from data.errors import list_some
 from data.mmap_store import put_down
-from engine.accounts.derived import Span
-from engine.accounts.metrics import measure_span
+from engine.accounts.metrics import Span, measure_span
 from engine.memory_plan import BESIDE_SHARE
 from engine.runtime.free_memory import free_host_bytes
 from optimizer.config.run_config import RunConfig

@@ -8,9 +8,8 @@ from typing import NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from data import Window
-from engine.accounts.derived import Span
 from engine.accounts.ledger import ACCUMULATOR_INDEX, Ledger
-from engine.accounts.metrics import METRICS, MetricTable, compute_metrics
+from engine.accounts.metrics import METRICS, MetricTable, Span, compute_metrics
 from optimizer.goals.near import neighbourhoods
 from optimizer.goals.objectives import Goals
 from optimizer.search.compiled.repeats import Seen

@@ -14,8 +14,7 @@ from engine.accounts.limits import build_limits
 from engine.accounts.reference import find_size
 from engine.accounts.stake import SHARE_OF_R, Stake, build_stake
 from engine.accounts.valuation import OpenParts, find_open_parts
-from engine.positions.entry_plans import PendingEntry, RestingOrder
-from engine.positions.standing import Standing, find_open
+from engine.positions.standing import PendingEntry, RestingOrder, Standing, find_open
 from engine.reference import Reference
 from engine.reference_standing import find_standing
 from engine.reference_terms import find_targets, find_terms

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from engine.positions.entry_plans import EntryLevel, EntryLevels, OrderTerms
-from engine.positions.standing import HeldLevels
+from engine.positions.standing import EntryLevel, EntryLevels, HeldLevels, OrderTerms
 from optimizer.store.payload import Payload
 
 State = Literal["flat", "enter", "order", "in a trade", "full", "stale"]

@@ -30,7 +30,7 @@ PAIRS = (
      (Edit("engine/positions/cpu/both_sides.py", "* (at.entry + price)", "* price"),
       Edit("engine/positions/cpu/chain.py", "* (entry + price)", "* price"),
       Edit("engine/positions/cpu/order_exits.py", "* (at.entry + price)", "* price")),
-     (Edit("engine/positions/reference_trades.py", "* (at.entry + leave)", "* leave"),)),
+     (Edit("engine/positions/reference.py", "* (at.entry + leave)", "* leave"),)),
     ("fall-from-start", "a drawdown is measured from the start",
      (Edit("engine/accounts/cpu/folding.py",
            "(out[PEAK_EQUITY] - out[EQUITY]) / out[PEAK_EQUITY]", "1.0 - out[EQUITY]"),),

@@ -12,9 +12,8 @@ import pytest
 import strategy.words as w
 from data.bars import Window
 from engine.accounts.costs import Costs
-from engine.accounts.derived import UNDEFINED
 from engine.accounts.ledger import ACCUMULATORS
-from engine.accounts.metrics import compute_metrics, measure_span
+from engine.accounts.metrics import UNDEFINED, compute_metrics, measure_span
 from engine.batch import Engine
 from engine.reference import Reference
 from tests.support.backends import ENGINE_PARAMETERS

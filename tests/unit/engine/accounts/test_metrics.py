@@ -5,9 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from engine.accounts.derived import UNDEFINED, Span, power
 from engine.accounts.ledger import ACCUMULATORS
-from engine.accounts.metrics import METRICS, compute_metrics, list_first_dates
+from engine.accounts.metrics import (
+    METRICS,
+    UNDEFINED,
+    Span,
+    compute_metrics,
+    list_first_dates,
+    power,
+)
 
 YEAR = Span(bars=1000, years=1.0)
 

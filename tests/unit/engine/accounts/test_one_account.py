@@ -5,9 +5,8 @@ import pytest
 from data import LoadOptions, load_bars
 from data.bars import Window
 from data.windows import parts
-from engine.accounts.derived import Span
 from engine.accounts.ledger import ACCUMULATOR_INDEX
-from engine.accounts.metrics import measure_span, pool_spans
+from engine.accounts.metrics import Span, measure_span, pool_spans
 from engine.batch import Engine
 from engine.reference import Reference
 from engine.replay.certificate import certify

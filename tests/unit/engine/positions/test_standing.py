@@ -5,7 +5,7 @@ import pytest
 
 from data.bars import Window
 from engine.accounts.costs import Costs
-from engine.positions.entry_plans import EntryLevel, EntryTarget
+from engine.positions.standing import EntryLevel, EntryTarget
 from engine.reference import Reference
 from engine.reference_standing import find_standing
 from engine.runtime.compiling.forms import CompiledForm

@@ -5,9 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.accounts.derived import UNDEFINED, Span
 from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
-from engine.accounts.metrics import METRICS, MetricTable, compute_metrics
+from engine.accounts.metrics import METRICS, UNDEFINED, MetricTable, Span, compute_metrics
 from optimizer.goals.constraints import parse_constraints
 from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.search.ranking import survive
