@@ -19,6 +19,19 @@ Ints = npt.NDArray[np.int64]
 Slots = npt.NDArray[np.int32]
 
 
+class Exits(NamedTuple):
+    """The bracket and the costs as numbers; the first four are columns, not values."""
+
+    stop_row: int  # row of the fast case that measures the stop's distance
+    stop_mult: int  # gene
+    reward: int  # gene
+    max_hold: int  # gene
+    per_side: float  # cost of a side as a fraction of notional
+    min_risk: float  # fraction of the entry price
+    risk_fraction: float  # fraction of equity per R
+    delay: int  # bars by which an entry is later than the bar after its signal
+
+
 class RowForm(NamedTuple):
     """Form of a row, without its parameters."""
 

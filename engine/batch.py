@@ -14,7 +14,7 @@ from engine.accounts.cpu.joint_money import fold_joint_money
 from engine.accounts.cpu.merging import fold_account
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results, order_windows, split_accounts
-from engine.accounts.stake import build_stakes
+from engine.accounts.strategy_stakes import build_stakes
 from engine.backend import Ints, RowForm, Slots, iter_parts
 from engine.devices import Device, find_device_case, settle_device
 from engine.indicators.plan import bring_in_parts, group_rows, list_reads

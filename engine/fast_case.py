@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 from data.checks import VALUES
 from engine.accounts.costs import Costs
-from engine.backend import RowForm
+from engine.backend import Exits, RowForm
 from strategy.conditions import Compare, Condition, split_conjunction
 from strategy.expressions import Arithmetic, Call, Column, Expression, GeneValue, Number
 from strategy.forms import BeyondBar, RMultiple
@@ -65,19 +65,6 @@ class BracketRule(NamedTuple):
     stop_mult: str  # gene that multiplies it
     reward: str  # gene: distance of the target in units of risk (R)
     max_hold: str  # gene: number of bars after which the position is closed
-
-
-class Exits(NamedTuple):
-    """The bracket and the costs as numbers; the first four are columns, not values."""
-
-    stop_row: int  # row of the fast case that measures the stop's distance
-    stop_mult: int  # gene
-    reward: int  # gene
-    max_hold: int  # gene
-    per_side: float  # cost of a side as a fraction of notional
-    min_risk: float  # fraction of the entry price
-    risk_fraction: float  # fraction of equity per R
-    delay: int  # bars by which an entry is later than the bar after its signal
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from engine.accounts.ledger import COUNTS, Ledger, Trade
 from engine.accounts.limits import build_limits, check_limits
 from engine.accounts.metrics import compute_metrics, measure_span, pool_spans
 from engine.accounts.reference import compute_accumulators, fold_worths, merge_ledgers
-from engine.accounts.stake import Stake, build_stake, plain_stake
+from engine.accounts.stake import Stake, plain_stake
+from engine.accounts.strategy_stakes import build_stake
 from engine.accounts.valuation import TradeTerms
 from engine.batch import Engine
 from engine.cpu.limited import LimitedBackend

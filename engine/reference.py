@@ -17,9 +17,15 @@ from engine.accounts.costs import Costs
 from engine.accounts.ledger import Ledger, Trade
 from engine.accounts.limits import build_limits, check_limits, parse_rank, refuse_limits
 from engine.accounts.reference import fold_ledger, merge_ledgers, take_turns
-from engine.accounts.stake import Stake, build_stake
+from engine.accounts.stake import Stake
+from engine.accounts.strategy_stakes import build_stake
 from engine.positions import exit_spec
 from engine.positions.evaluate import (
+    build_clock,
+    build_idle_plan,
+    build_legs,
+    build_plan,
+    build_tables,
     evaluate_bounds,
     evaluate_form,
     evaluate_limits,
@@ -29,18 +35,7 @@ from engine.positions.evaluate import (
     find_trail_form,
     find_trail_start,
 )
-from engine.positions.exit_spec import (
-    Bools,
-    Limits,
-    SeriesTables,
-    SessionClock,
-    SidePlan,
-    build_clock,
-    build_idle_plan,
-    build_legs,
-    build_plan,
-    build_tables,
-)
+from engine.positions.exit_spec import Bools, Limits, SeriesTables, SessionClock, SidePlan
 from engine.positions.reference import (
     begin_trades,
     build_ledger,

@@ -6,7 +6,7 @@ import numpy as np
 
 from data.bars import Window
 from engine.accounts.ledger import Ledger
-from engine.accounts.stake import list_shares
+from engine.accounts.strategy_stakes import list_shares
 from engine.accounts.valuation import TradeTerms, plain_terms
 from engine.positions.exit_spec import (
     BASIS_POINTS,

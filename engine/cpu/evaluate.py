@@ -3,9 +3,9 @@
 import numpy as np
 
 from engine.accounts.cpu.folding import TRADES, begin
+from engine.backend import Exits
 from engine.conditions.cpu.signals import BLOCK_BARS, signals
 from engine.conditions.encode import Entry
-from engine.fast_case import Exits
 from engine.positions.cpu.chain import chain, stop_distances
 from engine.positions.cpu.listing import with_room
 from engine.runtime.compiling.loops import compiled_loop, compiled_unlocked

@@ -11,7 +11,8 @@ from engine.accounts.cpu.limiting import Admitted, AskedWindow, collect_asks, fi
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.limits import build_limits, check_limits, parse_rank
 from engine.accounts.results import Results, join_results
-from engine.accounts.stake import Stake, build_stakes
+from engine.accounts.stake import Stake
+from engine.accounts.strategy_stakes import build_stakes
 from engine.backend import Sent, by_series
 from engine.cpu.language import LanguageBackend
 from engine.cpu.listed_signals import ListedSignals, SeriesSignals, join_signals

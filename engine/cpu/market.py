@@ -9,7 +9,7 @@ from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.cpu.money import build_purse
 from engine.accounts.ledger import Ledger
-from engine.accounts.stake import build_stake
+from engine.accounts.strategy_stakes import build_stake
 from engine.population import PopulationEncoder, build_rules, find_part
 from engine.positions.cpu.batch import begin_population, collect_trades
 from engine.positions.cpu.block_minmax import build_extremes

@@ -9,7 +9,8 @@ import torch
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, EXIT_PLACES, Ledger
 from engine.accounts.results import Results, arrange_results, join_results
-from engine.accounts.stake import VOLATILITY, Stake, build_stake
+from engine.accounts.stake import VOLATILITY, Stake
+from engine.accounts.strategy_stakes import build_stake
 from engine.backend import Floats, Ints, Slots
 from engine.cuda.account_folding import AccountFolding, FoldedTrades
 from engine.cuda.accounts import WindowGroup

@@ -7,13 +7,13 @@ import torch
 
 from engine.accounts.cuda.merging import arrange_kernel, count_kernel
 from engine.accounts.ledger import ACCUMULATORS
+from engine.backend import Exits
 from engine.conditions.cuda.candidate_lists import CandidateLists, Packing
 from engine.conditions.cuda.signals import signal_kernel
 from engine.conditions.encode import Entry
 from engine.cuda.answering import DeviceLimits, answer_signals
 from engine.cuda.ordering import FEW_PAIRS, ORDERING, choose_warps, order_entries
 from engine.cuda.workspace import Workspace
-from engine.fast_case import Exits
 from engine.indicators.cuda.market import HIGHEST_CODE, INDEX_BARS, DeviceMarket, Stretch
 from engine.positions.cuda.bracket_exits import exit_kernel
 from engine.positions.cuda.chain import drawdown_kernel, fold_kernel, price_kernel

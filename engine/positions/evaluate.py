@@ -1,18 +1,36 @@
 """Stops, targets and orders of a strategy, with the genes of one individual."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
 
 from data.bars import Bars
 from engine.accounts.costs import Costs
-from engine.accounts.stake import resolve_size
+from engine.accounts.strategy_stakes import resolve_size
 from engine.positions import exit_spec
 from engine.positions.exit_spec import (
-    build_form,
-    build_order,
-    build_slippage,
+    MARKET,
+    MINUTE_NS,
+    NO_SLIPPAGE,
+    NONE,
+    Bools,
+    Bounds,
+    ExitForm,
+    Floats,
+    Ints,
+    Legs,
+    OrderPlan,
+    SeriesTables,
+    SessionClock,
+    SidePlan,
+    SlippagePlan,
 )
 from engine.positions.reference_orders import add_dated_payments, add_payments
 from strategy.forms import (
+    SUM_SLACK,
     BasisPoints,
     BeyondBar,
     FromEntry,
@@ -34,9 +52,10 @@ from strategy.model import Strategy
 from strategy.rows import LoopRunner, Rows, resolve_value
 
 Genes = Mapping[str, int | float]
+Number = TypeVar("Number", bound=np.generic)
 
 
-def evaluate_form(form: object, rows: Rows, genes: Genes) -> exit_spec.ExitForm:
+def evaluate_form(form: object, rows: Rows, genes: Genes) -> ExitForm:
     """Where a stop or a target stands, or how far behind a trailing stop follows."""
     if form is None:
         return build_form()
@@ -81,15 +100,15 @@ def evaluate_offset(offset: object, genes: Genes) -> tuple[int, float]:
     return exit_spec.NONE, 0.0
 
 
-def evaluate_bounds(bounds: object, genes: Genes) -> exit_spec.Bounds:
+def evaluate_bounds(bounds: object, genes: Genes) -> Bounds:
     """Where the exit condition of a side counts."""
     if not isinstance(bounds, PositionBounds):
-        return exit_spec.Bounds()
+        return Bounds()
     known = {legal.name: resolve_value(setting, genes) for legal, setting in bounds.settings}
-    return exit_spec.Bounds(**known)
+    return Bounds(**known)
 
 
-def evaluate_order(order: object, rows: Rows, genes: Genes, tick: StepSize) -> exit_spec.OrderPlan:
+def evaluate_order(order: object, rows: Rows, genes: Genes, tick: StepSize) -> OrderPlan:
     """How a side enters."""
     if not isinstance(order, StopAt | LimitAt):
         return build_order()
@@ -101,7 +120,7 @@ def evaluate_order(order: object, rows: Rows, genes: Genes, tick: StepSize) -> e
     return build_order(form, rows.values(order.price, genes), expires, beyond)
 
 
-def evaluate_slippage(slippage: object, rows: Rows, genes: Genes) -> exit_spec.SlippagePlan:
+def evaluate_slippage(slippage: object, rows: Rows, genes: Genes) -> SlippagePlan:
     """By how much fills of a side are worse."""
     if isinstance(slippage, Ticks):
         return build_slippage(exit_spec.TICKS, resolve_value(slippage.count, genes))
@@ -114,7 +133,7 @@ def evaluate_slippage(slippage: object, rows: Rows, genes: Genes) -> exit_spec.S
 
 def evaluate_payments(
     charge: object, bars: Bars, rows: Rows, genes: Genes, form: LoopRunner
-) -> exit_spec.Floats | None:
+) -> Floats | None:
     """Costs of holding a position up to the open of each bar, [T] price; None of nothing."""
     if not isinstance(charge, Payment):
         return None
@@ -134,3 +153,134 @@ def find_trail_form(trail: object) -> object:
 def find_trail_start(trail: object, genes: Genes) -> float:
     """Gain in units of risk from which on a stop follows."""
     return resolve_value(trail.after, genes) if isinstance(trail, Trail) else 0.0
+
+
+@cache
+def build_idle_plan(side: int, n_bars: int) -> SidePlan:
+    """A side that asks for nothing."""
+    return build_plan(side, np.zeros(n_bars, np.bool_), build_form())
+
+
+def build_form(form: int = NONE, number: float = 0.0, row: Floats | None = None) -> ExitForm:
+    """A form with everything that it does not need left empty."""
+    return ExitForm(form, float(number), _freeze_array(_NO_ROW if row is None else row, np.float64))
+
+
+def build_legs(targets: Sequence[tuple[ExitForm, float]] = ()) -> Legs:
+    """Targets with the share that each takes, in their order; one form beside `NONE` takes all."""
+    some = [(form, share) for form, share in targets if form.form != NONE]
+    longest = max((len(form.row) for form, _ in some), default=0)
+    rows = np.full((len(some), longest), np.nan)
+    rest = 1.0
+    for number, (form, share) in enumerate(some):
+        rows[number, : len(form.row)] = form.row
+        rest -= share
+    return Legs(
+        _freeze_array(np.array([form.form for form, _ in some]), np.int64),
+        _freeze_array(np.array([form.number for form, _ in some]), np.float64),
+        _freeze_array(rows, np.float64),
+        _freeze_array(np.array([share for _, share in some]), np.float64),
+        rest if rest > SUM_SLACK else 0.0,
+    )
+
+
+def build_order(
+    form: int = MARKET, price: Floats | None = None, expires: int = 0, beyond: float = 0.0
+) -> OrderPlan:
+    """An entry; at the market by default."""
+    level = _NO_ROW if price is None else price
+    return OrderPlan(form, _freeze_array(level, np.float64), int(expires), float(beyond))
+
+
+def build_slippage(
+    form: int = NO_SLIPPAGE, number: float = 0.0, row: Floats | None = None
+) -> SlippagePlan:
+    """Slippage, none by default; of a row the newest known value."""
+    known = _NO_ROW if row is None else row.copy()
+    if row is not None and len(row):
+        newest = np.where(np.isnan(row), -1, np.arange(len(row)))
+        newest = np.maximum.accumulate(newest)
+        known = np.where(newest < 0, np.nan, row[np.maximum(newest, 0)])
+    return SlippagePlan(form, float(number), _freeze_array(known, np.float64))
+
+
+def build_plan(  # noqa: PLR0913 - each is what a side does, given by its name
+    side: int,
+    signals: Bools,
+    stop: ExitForm,
+    *,
+    exits: Bools | None = None,
+    target: ExitForm | None = None,
+    legs: Legs | None = None,
+    trail: ExitForm | None = None,
+    after: float = 0.0,
+    order: OrderPlan | None = None,
+    slippage: SlippagePlan | None = None,
+    borrow: Floats | None = None,
+    bounds: Bounds = Bounds(),  # noqa: B008 - it holds numbers alone
+) -> SidePlan:
+    """A side, with everything that it does not do left empty; `target` is a ladder of one."""
+    none = build_form()
+    return SidePlan(
+        float(side),
+        _freeze_array(signals, np.bool_),
+        _freeze_bars(exits),
+        stop,
+        legs or build_legs([] if target is None else [(target, 1.0)]),
+        trail or none,
+        float(after),
+        order or build_order(),
+        slippage or build_slippage(),
+        _freeze_array(_NO_ROW if borrow is None else borrow, np.float64),
+        bounds,
+    )
+
+
+def build_tables(
+    cancels: Sequence[Bools | None] = (None, None),
+    funding: Floats | None = None,
+    finer: Floats | None = None,
+    spans: Ints | None = None,
+    scales: Floats | None = None,
+) -> SeriesTables:
+    """Tables of a series, with everything that is not asked for left empty."""
+    return SeriesTables(
+        (_freeze_bars(cancels[0]), _freeze_bars(cancels[1])),
+        _freeze_array(_NO_ROW if funding is None else funding, np.float64),
+        _freeze_array(_NO_PRICES if finer is None else finer, np.float64),
+        _freeze_array(_NO_SPANS if spans is None else spans, np.int64),
+        _freeze_array(_NO_ROW if scales is None else scales, np.float64),
+    )
+
+
+def build_clock(bar_ns: int, local_ns: Ints | None = None, minute: int = 0) -> SessionClock:
+    """When positions are left by the clock: at a minute of the local day, or never.
+
+    Args:
+        bar_ns: A bar's duration, nanoseconds.
+        local_ns: [T] when each bar opens by the session's clock, nanoseconds; None where positions
+            are not left by it.
+        minute: 1 to 1,440.
+    """
+    local = np.empty(0, np.int64) if local_ns is None else local_ns
+    return SessionClock(_freeze_array(local, np.int64), minute * MINUTE_NS, int(bar_ns))
+
+
+def _freeze_bars(bars: Bools | None) -> Bools:
+    """Bars of a condition, none where there is no condition."""
+    return _freeze_array(_NO_BARS if bars is None else bars, np.bool_)
+
+
+def _freeze_array(values: npt.NDArray[np.generic], kind: type[Number]) -> npt.NDArray[Number]:
+    """The same values side by side and read-only, so that compiled loops see one type."""
+    flags = values.flags
+    if values.dtype == kind and flags.c_contiguous and not flags.writeable:
+        return cast("npt.NDArray[Number]", values)
+    frozen = np.ascontiguousarray(values, kind).view()
+    frozen.flags.writeable = False
+    return frozen
+
+
+_NO_ROW, _NO_PRICES = (_freeze_array(np.empty(shape), np.float64) for shape in (0, (4, 0)))
+_NO_BARS = _freeze_array(np.empty(0, np.bool_), np.bool_)
+_NO_SPANS = _freeze_array(np.empty((2, 0), np.int64), np.int64)

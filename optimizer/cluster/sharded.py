@@ -23,7 +23,7 @@ from engine.accounts.cpu.merging import fold_account
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.metrics import MetricTable, Span
 from engine.accounts.results import Results, join_results, order_windows
-from engine.accounts.stake import build_stakes
+from engine.accounts.strategy_stakes import build_stakes
 from engine.backend import Ints
 from engine.batch import Engine
 from engine.certificate import Certificate, data_hash

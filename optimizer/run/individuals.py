@@ -11,7 +11,8 @@ from engine.accounts.account import UNSIZED, Account
 from engine.accounts.caveats import find_best_trade, find_gone
 from engine.accounts.ledger import Ledger
 from engine.accounts.metrics import METRICS, OVERFLOW, UNDEFINED, MetricTable
-from engine.accounts.stake import Stake, build_stake
+from engine.accounts.stake import Stake
+from engine.accounts.strategy_stakes import build_stake
 from engine.certificate import Certificate, data_hash
 from engine.reference import Reference
 from engine.reference_terms import list_terms

@@ -12,7 +12,7 @@ from engine.accounts.account import Account
 from engine.accounts.ledger import Ledger
 from engine.accounts.reference import count_partials
 from engine.accounts.results import split_accounts
-from engine.accounts.stake import build_stake
+from engine.accounts.strategy_stakes import build_stake
 from engine.accounts.valuation import TradeTerms, plain_terms, reprice_trades
 from engine.reference import Reference
 from engine.reference_terms import find_targets, list_terms

@@ -12,7 +12,8 @@ from engine.accounts.account_trades import Folded
 from engine.accounts.ledger import REASONS, Ledger
 from engine.accounts.limits import build_limits
 from engine.accounts.reference import find_size
-from engine.accounts.stake import SHARE_OF_R, Stake, build_stake
+from engine.accounts.stake import SHARE_OF_R, Stake
+from engine.accounts.strategy_stakes import build_stake
 from engine.accounts.valuation import OpenParts, find_open_parts
 from engine.positions.standing import PendingEntry, RestingOrder, Standing, find_open
 from engine.reference import Reference

@@ -10,7 +10,7 @@ from data.checks import format_time
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import REASONS
 from engine.accounts.reference import find_size, grow_cash, size_trades, stake_trades, take_turns
-from engine.accounts.stake import build_stake
+from engine.accounts.strategy_stakes import build_stake
 from engine.batch import Engine
 from tests.support.averages import BOUNDED, FOLLOWING, REVERSING, WAITING
 from tests.support.finer import make_coarse

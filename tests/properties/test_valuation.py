@@ -8,7 +8,7 @@ import pytest
 from data.bars import Window
 from engine.accounts.account import Account
 from engine.accounts.ledger import ACCUMULATOR_INDEX
-from engine.accounts.stake import build_stake
+from engine.accounts.strategy_stakes import build_stake
 from engine.reference_terms import list_terms
 from optimizer.evidence.pick import compute_strengths
 from optimizer.evidence.robust import break_even_bp, evaluate_costs

@@ -1,7 +1,7 @@
 """Stage 4, chain: take signals one position at a time and fold the trades."""
 
 from engine.accounts.cpu.folding import BARS_IN_MARKET, FIRST_REASON, REJECTED, TRADES, fold
-from engine.fast_case import Exits
+from engine.backend import Exits
 from engine.positions.cpu.bracket_exits import find_bracket_exit
 from engine.positions.cpu.exits import (
     STOP_GAP,

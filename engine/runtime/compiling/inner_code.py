@@ -5,7 +5,7 @@ did it for each function as well: of the reference, whose functions call each ot
 was a quarter of the time that compiling took.
 """
 
-from typing import Any
+from typing import Any, cast
 
 from numba.core.caching import NullCache
 from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
@@ -14,7 +14,7 @@ from numba.core.environment import lookup_environment
 COMPILED: list[Any] = []
 """Loops that are compiled at the moment, each within the one before."""
 
-SET_ENVIRONMENT = JITCPUCodegen.set_env
+SET_ENVIRONMENT: Any = JITCPUCodegen.set_env
 
 
 class InnerCode(JITCodeLibrary):
@@ -43,4 +43,4 @@ def _set_environment(codegen: Any, name: str, environment: object) -> None:  # n
 
 
 JITCPUCodegen._library_class = InnerCode
-JITCPUCodegen.set_env = _set_environment
+cast(Any, JITCPUCodegen).set_env = _set_environment

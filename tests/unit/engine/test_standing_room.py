@@ -5,7 +5,7 @@ import pytest
 from data.bars import Window
 from engine.accounts.costs import Costs
 from engine.accounts.limits import build_limits
-from engine.accounts.stake import build_stake
+from engine.accounts.strategy_stakes import build_stake
 from engine.reference_standing import find_standing
 from engine.standing_room import StandingStrand, find_holders
 from strategy import words as w

@@ -10,7 +10,7 @@ from data import LoadOptions, load_bars
 from data.bars import Window
 from engine.accounts.account import ACCOUNT_METRICS, Account
 from engine.accounts.costs import Costs
-from engine.accounts.stake import build_stake
+from engine.accounts.strategy_stakes import build_stake
 from engine.batch import Engine
 from engine.reference_terms import find_terms
 from strategy import STRATEGIES

@@ -10,7 +10,7 @@ from data.jumps import find_wick
 from engine.accounts.account import Account
 from engine.accounts.caveats import find_best_trade, find_gone
 from engine.accounts.costs import Costs
-from engine.accounts.stake import build_stake
+from engine.accounts.strategy_stakes import build_stake
 from strategy import words as w
 from tests.support.ledgers import make_flat_bars, make_free_ledger
 from tests.support.markets import PAPER_SPEC

@@ -9,7 +9,7 @@ from data import Bars, Window
 from engine.accounts.account import Account
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX
-from engine.accounts.stake import build_stake
+from engine.accounts.strategy_stakes import build_stake
 from engine.batch import Engine
 from engine.replay.parity import compare_accumulators
 from strategy import words as w

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from data.bars import Bars, Window
 from engine.accounts.account import Account
 from engine.accounts.costs import Costs
-from engine.accounts.stake import build_stake, plain_stake
+from engine.accounts.stake import plain_stake
+from engine.accounts.strategy_stakes import build_stake
 from optimizer.evidence.figures import Figure, make_undefined
 from optimizer.evidence.pick import select_pick
 from optimizer.evidence.robust import (
