@@ -24,7 +24,6 @@ from engine.positions.evaluate import (
     build_clock,
     build_idle_plan,
     build_legs,
-    build_plan,
     build_tables,
     evaluate_bounds,
     evaluate_form,
@@ -34,6 +33,8 @@ from engine.positions.evaluate import (
     evaluate_slippage,
     find_trail_form,
     find_trail_start,
+    freeze_bars,
+    freeze_row,
 )
 from engine.positions.exit_spec import Bools, Limits, SeriesTables, SessionClock, SidePlan
 from engine.positions.reference import (
@@ -309,10 +310,11 @@ class Reference:
 
     def _plan(self, place: int, genes: Genes, series: int) -> SidePlan:
         """Plan of a side, longs being the first."""
-        spec, rows, side = self.spec, self._rows[series], 1 - 2 * place
+        spec, rows = self.spec, self._rows[series]
+        idle = build_idle_plan(1 - 2 * place, len(rows.series))
         entry, leave = (spec.long, spec.short)[place], (spec.exit_long, spec.exit_short)[place]
         if entry is None:
-            return build_idle_plan(side, len(rows.series))
+            return idle
         stop, target, targets, trail, order, slippage, borrow, bounds = (
             split_sides(form)[place]
             for form in (
@@ -323,17 +325,16 @@ class Reference:
         legs: list[tuple[object, float]] = [(target, 1.0)]
         if isinstance(targets, Ladder):
             legs = [(leg.target, resolve_value(leg.share, genes)) for leg in targets.legs]
-        return build_plan(
-            side,
-            truth(entry, rows, genes),
-            evaluate_form(stop, rows, genes),
-            exits=None if leave is None else truth(leave, rows, genes),
+        return idle._replace(
+            signals=freeze_bars(truth(entry, rows, genes)),
+            exits=freeze_bars(None if leave is None else truth(leave, rows, genes)),
+            stop=evaluate_form(stop, rows, genes),
             legs=build_legs([(evaluate_form(form, rows, genes), share) for form, share in legs]),
             trail=evaluate_form(find_trail_form(trail), rows, genes),
-            after=find_trail_start(trail, genes),
+            after=float(find_trail_start(trail, genes)),
             order=evaluate_order(order, rows, genes, find_step(spec.market, "tick")),
             slippage=evaluate_slippage(slippage, rows, genes),
-            borrow=self.sum_payments(borrow, genes, series),
+            borrow=freeze_row(self.sum_payments(borrow, genes, series)),
             bounds=evaluate_bounds(bounds, genes),
         )
 

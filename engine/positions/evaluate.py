@@ -158,12 +158,16 @@ def find_trail_start(trail: object, genes: Genes) -> float:
 @cache
 def build_idle_plan(side: int, n_bars: int) -> SidePlan:
     """A side that asks for nothing."""
-    return build_plan(side, np.zeros(n_bars, np.bool_), build_form())
+    none, signals = build_form(), freeze_bars(np.zeros(n_bars, np.bool_))
+    return SidePlan(
+        float(side), signals, _NO_BARS, none, build_legs(), none, 0.0, build_order(),
+        build_slippage(), _NO_ROW,
+    )  # fmt: skip
 
 
 def build_form(form: int = NONE, number: float = 0.0, row: Floats | None = None) -> ExitForm:
     """A form with everything that it does not need left empty."""
-    return ExitForm(form, float(number), _freeze_array(_NO_ROW if row is None else row, np.float64))
+    return ExitForm(form, float(number), freeze_row(row))
 
 
 def build_legs(targets: Sequence[tuple[ExitForm, float]] = ()) -> Legs:
@@ -188,8 +192,7 @@ def build_order(
     form: int = MARKET, price: Floats | None = None, expires: int = 0, beyond: float = 0.0
 ) -> OrderPlan:
     """An entry; at the market by default."""
-    level = _NO_ROW if price is None else price
-    return OrderPlan(form, _freeze_array(level, np.float64), int(expires), float(beyond))
+    return OrderPlan(form, freeze_row(price), int(expires), float(beyond))
 
 
 def build_slippage(
@@ -204,38 +207,6 @@ def build_slippage(
     return SlippagePlan(form, float(number), _freeze_array(known, np.float64))
 
 
-def build_plan(  # noqa: PLR0913 - each is what a side does, given by its name
-    side: int,
-    signals: Bools,
-    stop: ExitForm,
-    *,
-    exits: Bools | None = None,
-    target: ExitForm | None = None,
-    legs: Legs | None = None,
-    trail: ExitForm | None = None,
-    after: float = 0.0,
-    order: OrderPlan | None = None,
-    slippage: SlippagePlan | None = None,
-    borrow: Floats | None = None,
-    bounds: Bounds = Bounds(),  # noqa: B008 - it holds numbers alone
-) -> SidePlan:
-    """A side, with everything that it does not do left empty; `target` is a ladder of one."""
-    none = build_form()
-    return SidePlan(
-        float(side),
-        _freeze_array(signals, np.bool_),
-        _freeze_bars(exits),
-        stop,
-        legs or build_legs([] if target is None else [(target, 1.0)]),
-        trail or none,
-        float(after),
-        order or build_order(),
-        slippage or build_slippage(),
-        _freeze_array(_NO_ROW if borrow is None else borrow, np.float64),
-        bounds,
-    )
-
-
 def build_tables(
     cancels: Sequence[Bools | None] = (None, None),
     funding: Floats | None = None,
@@ -245,11 +216,11 @@ def build_tables(
 ) -> SeriesTables:
     """Tables of a series, with everything that is not asked for left empty."""
     return SeriesTables(
-        (_freeze_bars(cancels[0]), _freeze_bars(cancels[1])),
-        _freeze_array(_NO_ROW if funding is None else funding, np.float64),
+        (freeze_bars(cancels[0]), freeze_bars(cancels[1])),
+        freeze_row(funding),
         _freeze_array(_NO_PRICES if finer is None else finer, np.float64),
         _freeze_array(_NO_SPANS if spans is None else spans, np.int64),
-        _freeze_array(_NO_ROW if scales is None else scales, np.float64),
+        freeze_row(scales),
     )
 
 
@@ -266,7 +237,12 @@ def build_clock(bar_ns: int, local_ns: Ints | None = None, minute: int = 0) -> S
     return SessionClock(_freeze_array(local, np.int64), minute * MINUTE_NS, int(bar_ns))
 
 
-def _freeze_bars(bars: Bools | None) -> Bools:
+def freeze_row(row: Floats | None) -> Floats:
+    """A row [T]; [0] where there is none."""
+    return _freeze_array(_NO_ROW if row is None else row, np.float64)
+
+
+def freeze_bars(bars: Bools | None) -> Bools:
     """Bars of a condition, none where there is no condition."""
     return _freeze_array(_NO_BARS if bars is None else bars, np.bool_)
 
