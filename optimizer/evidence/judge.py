@@ -26,10 +26,11 @@ from optimizer.evidence.judgement import (
 )
 from optimizer.evidence.ledger import read_ledger
 from optimizer.evidence.lookahead import build_causal_record
-from optimizer.evidence.null import build_null_record
+from optimizer.evidence.null import NullSetup, build_null_record
 from optimizer.evidence.null_markets import Keep
 from optimizer.evidence.plan import Plan
-from optimizer.evidence.power import PowerRecord, build_power_record
+from optimizer.evidence.power import PowerRecord
+from optimizer.evidence.power_searches import build_power_record
 from optimizer.evidence.robust import build_robust_record
 from optimizer.evidence.schedule_searches import (
     build_steps,
@@ -167,7 +168,9 @@ def measure_power(
         null = None if judgement is None else judgement.null
         run = JudgedRun(store, Plan(), flags, watch, None, executor or ThisMachine(pool))
         run.executor.check(run.task)
-        record = build_power_record(run, cast("Keep", null.keep) if null else "auto", tell)
+        keep = cast("Keep", null.keep) if null else "auto"
+        setup = NullSetup(run.again, keep, run.warm_start)
+        record = build_power_record(store, setup, run.executor, run.device, watch, tell)
         if judgement is not None and judgement.power != record:
             store.add_evidence(JUDGEMENT, replace(judgement, power=record).payload())
         store.flush()
