@@ -295,6 +295,13 @@ def null(run: Tables) -> Chart:
     )
 
 
+def power(run: Tables) -> Chart:
+    """Planted edges that the search finds."""
+    if run.judgement is None or run.judgement.power is None:
+        raise ConfigError(f"power of run '{run.id}' was not measured yet: measure it first")
+    return judged.edges_found(run.judgement.power)
+
+
 def at_costs(run: Tables) -> Chart:
     """Strength of the pick at other costs."""
     if run.judgement is None or run.judgement.robust is None:

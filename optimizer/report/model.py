@@ -164,6 +164,8 @@ def _build_evidence_charts(run: Tables) -> Plain:
     charts: Plain = {}
     if gallery.has_null(run):
         charts["null"] = gallery.null(run)
+    if judgement is not None and judgement.power is not None:
+        charts["power"] = gallery.power(run)
     if judgement is not None and judgement.robust is not None:
         charts["at_costs"] = gallery.at_costs(run)
     return charts

@@ -167,6 +167,10 @@ class Plots:
         """Strengths of null searches, and of the pick."""
         return gallery.null(self._run).figure()
 
+    def power(self) -> "Figure":
+        """Shares of markets with a planted edge that the search finds."""
+        return gallery.power(self._run).figure()
+
     def at_costs(self) -> "Figure":
         """Strength of the pick at multiples of what was charged."""
         return gallery.at_costs(self._run).figure()

@@ -513,7 +513,7 @@
     makeFrontTable();
     makeTradeTable();
     drawFront();
-    for (const name of ["answer", "step_genes", "stitched", "null", "at_costs", "heatmap"]) show(document.querySelector(`figure[data-chart="${name}"]`), data.shared[name]);
+    for (const name of ["answer", "step_genes", "stitched", "null", "power", "at_costs", "heatmap"]) show(document.querySelector(`figure[data-chart="${name}"]`), data.shared[name]);
     if (byId("search")) {
       fill(byId("convergence"), data.shared.convergence);
       fill(byId("gene-fans"), data.shared.genes);

@@ -1,4 +1,4 @@
-"""Charts of evidence: strengths of null searches, and of the pick at other costs."""
+"""Charts of evidence: strengths of null searches, edges found, and the pick at other costs."""
 
 from math import nan
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from optimizer.evidence.figures import Number
 from optimizer.evidence.null import NullKind, NullRecord
+from optimizer.evidence.power import PowerRecord
 from optimizer.evidence.robust import RobustRecord
 from optimizer.formatting import number
 from optimizer.report.charts.chart import (
@@ -24,6 +25,8 @@ from optimizer.report.charts.chart import (
 
 BARS = 30
 """Of a histogram."""
+
+CURVE_POINTS = 41
 
 PATTERNS = {"shuffled": (BLUE, ""), "mirrored": (ORANGE, "/")}
 """Colour and hatching of each kind of null market: both together are distinct."""
@@ -65,6 +68,25 @@ def null_strengths(null: NullRecord, pick_strength: Number, noun: str = "searche
     alt += f"; {mark}{' has' if noun == 'searches' else ''} {number(pick_strength)}"
     title = "search" if noun == "searches" else "schedule"
     return Chart(f"the same {title} on markets without an edge", alt, data, layout)
+
+
+def edges_found(power: PowerRecord) -> Chart:
+    """Shares of markets with an edge that are found: counted, and by the strength of edges."""
+    strengths = np.linspace(0.0, power.rows[-1].strength, CURVE_POINTS)
+    curve = np.array([(power.find_edge(at), power.find_rate(at)) for at in strengths]).T
+    line = {"color": BLUE, "width": 2}
+    counted = np.array([(row.edge, row.found / row.markets) for row in power.rows]).T
+    data = [
+        scatter("lines", *curve, line=line, name="curve"),
+        scatter("markers", *counted, marker={"color": ORANGE, "size": 9}, name="counted"),
+    ]
+    layout = {
+        "xaxis": axis("R a trade", rangemode="tozero"),
+        "yaxis": axis("share found", range=[0, 1.05]),
+        "legend": LEGEND,
+    }
+    texts = [f"{row.found} of {row.markets} with {row.edge:g} R" for row in power.rows]
+    return Chart("planted edges that are found", f"found are {', '.join(texts)}", data, layout)
 
 
 def strength_at_costs(robust: RobustRecord) -> Chart:

@@ -8,6 +8,7 @@ import pytest
 from optimizer import load_run
 from optimizer.evidence.judgement import weigh_evidence
 from optimizer.evidence.power import PowerRecord, PowerRow
+from optimizer.report import gallery
 from optimizer.report.evidence import build_answer
 from tests.support.judged import judgement, record_judgement
 
@@ -79,9 +80,14 @@ def test_luck_names_the_search_that_could_be_blind(judge_run):
     run, _ = judge_run("luck")
     rows = {row.about: row.sentence for row in build_answer(run).evidence}
     assert f"python -m optimizer power {run.path}" in rows["power"]
-    measured = PowerRecord("32 x 10", 299, "none", (PowerRow(0.4, 20, 20),))
+    row = PowerRow(0.4, strength=4.0, markets=20, found=18)
+    measured = PowerRecord("32 x 10", 299, "none", 40.0, 2.0, 0.5, (row,))
     run.judgement = replace(run.judgement, power=measured)
     rows = {row.about: row.sentence for row in build_answer(run).evidence}
     assert rows["power"] == measured.describe()
+    curve, counted = gallery.power(run).data
+    # Half are found of edges half as strong.
+    assert (0.2, 0.5) in zip(curve["x"], curve["y"], strict=True)
+    assert (*counted["x"], *counted["y"]) == (0.4, 0.9)
     run, _ = judge_run("weak")
     assert "power" not in {row.about for row in build_answer(run).evidence}
