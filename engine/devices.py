@@ -16,7 +16,7 @@ from engine.backend import BackendMaker
 from engine.errors import DeviceError
 from engine.fast_case import FastCase, find_fast_case
 from engine.runtime.collector import pause_collector
-from engine.runtime.gpus import count_gpus, start_gpus, why_no_cuda
+from engine.runtime.gpus import count_gpus, start_gpus, why_no_cuda, why_no_orders
 from engine.workload import Workload
 from strategy.model import Strategy
 
@@ -156,7 +156,8 @@ def choose_strategy_backend(
 ) -> Choice:
     """The backend that a strategy runs on, not yet loaded; as `choose_backend`.
 
-    ``"auto"`` takes the CPU where an account has limits that no GPU keeps.
+    ``"auto"`` takes the CPU where an account has limits that no GPU keeps, and for orders where
+    nothing compiles them for one.
     """
     reason = why_on_cpu(spec, costs) if costs and costs.has_limits else ""
     if reason and device not in ("auto", "cpu"):
@@ -166,7 +167,13 @@ def choose_strategy_backend(
         )
     if device == "auto" and reason:
         return Choice("cpu", f"limits of an account {reason} are kept on CPU cores")
-    return choose_backend(device, workload)
+    choice = choose_backend(device, workload)
+    has_orders = spec.has_orders or (costs is not None and costs.fee_unit > 0.0)
+    if choice.name == "cpu" or not has_orders or not (reason := why_no_orders()):
+        return choice
+    if device != "auto":
+        raise DeviceError(f"device '{device}' runs no orders: {reason}; use cpu or auto")
+    return Choice("cpu", f"orders run on CPU cores, {reason}")
 
 
 def choose_device(

@@ -28,11 +28,11 @@ GPU_RATE_OF_FORMULAS, GPU_CALL_OF_FORMULAS_S = 40e9, 0.001
 on 35,040 bars took 0.7 to 1.9 ms on an H100, and 1.4 to 5 on an H200 before they were captured; of
 4,096 then 5 to 17, of 32,768 10 to 46."""
 
-GPU_RATE_OF_ORDERS, GPU_BAR_OF_ORDERS_S = 13e9, 2e-6
+GPU_RATE_OF_ORDERS, GPU_BAR_OF_ORDERS_S = 20e9, 0.5e-6
 """The same of strategies with orders, and seconds that a call of any size takes for each bar of its
-longest window, which are walked one after the other: calls of 512 individuals of four strategies on
-35,040 bars took 38 to 135 ms on an H200, of 32,768 then 90 to 289, and 5.6 to 34 and 215 to 1,500
-on sixteen cores of its host."""
+longest window, which are walked one after the other: walks of 512 individuals of four strategies on
+35,040 bars took 6 to 57 ms on an H200, of 32,768 then 31 to 105, and 5.6 to 34 and 215 to 1,500 on
+sixteen cores of its host."""
 
 GPU_BAR_OF_FORMULAS_S = 4.5e-6
 """Seconds of each bar of a new market there, most of it rows that the host computes: null searches

@@ -1,7 +1,6 @@
 """Inputs of one series on the device, for all individuals of a population at once."""
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +26,7 @@ from engine.indicators.row_bank import RowBank, RowRead
 from engine.indicators.warm_ups import WarmUps
 from engine.population import (
     BOUNDS,
+    FURTHER,
     ORDER_PARTS,
     PLAIN_PARTS,
     TERMS,
@@ -85,9 +85,7 @@ class BatchInputs(NamedTuple):
     # [q, T] int32, by entry bar twice the bar at which the clock ends a position, plus 1 at
     # its open.
     sessions: torch.Tensor
-    forms: (
-        torch.Tensor
-    )  # [parts, 2] int32, `PLAIN_PARTS`, or `ORDER_PARTS` with slippage and targets
+    forms: torch.Tensor  # [parts, 2] int32, `PLAIN_PARTS`, or `ORDER_PARTS` with targets
     reads: torch.Tensor  # [parts, 2, 2] int32, where their formulas begin and end
     code: torch.Tensor  # instructions of all formulas, int32
     constants: torch.Tensor  # numbers that they read
@@ -95,9 +93,10 @@ class BatchInputs(NamedTuple):
     moves: bool  # whether anybody's stop moves
     # Without orders [n, N + 1] int32, the first word from each on that is not 0; N without one.
     following: torch.Tensor | None = None
-    # With orders: [n, N] conditions that end them, [T] int32 sessions, [n, T] rows carried along.
+    # With orders: [n, N] conditions that end them, [T] int32 last bar of each bar's session, [0]
+    # where orders do not end with it, [n, T] rows carried along.
     cancels: torch.Tensor | None = None
-    days: torch.Tensor | None = None
+    day_ends: torch.Tensor | None = None
     carried: torch.Tensor | None = None
 
 
@@ -111,7 +110,7 @@ class IndividualInputs(NamedTuple):
     genomes: torch.Tensor  # [P, G]
     # [P, 9] what stop, target and trail take beside formulas and from which gain on the stop
     # follows, of longs and shorts in turn; and the gain at which it moves to the entry, NaN:
-    # never. With orders [P, 25 + 4 L] as `order_fills` counts them.
+    # never. With orders [P, n] as `list_order_numbers` has them.
     numbers: torch.Tensor
     bars: torch.Tensor  # [P, 3] int32, longest hold, delay, and first bar that may signal
     session_of: torch.Tensor  # [P] int32, place in sessions; -1: not left by the clock
@@ -174,6 +173,8 @@ class SeriesInputs:
         device: Where tensors lie.
         comparing: Decides comparisons there.
         uploads: Sends what individuals ask.
+
+    `codes` are formulas of each part, of longs and shorts.
     """
 
     def __init__(
@@ -198,20 +199,21 @@ class SeriesInputs:
             del self._cancels[1]
         names, numbers = PLAIN_PARTS, list_numbers(self._sides)
         if self._has_orders:
-            names = (*ORDER_PARTS, "slippage", *name_legs(self._sides))
-            numbers = list_order_numbers(self._sides, costs.risk_fraction)
+            names = (*ORDER_PARTS, *name_legs(self._sides))
+            numbers = list_order_numbers(self._sides, has_bounds=spec.exit_bounds is not None)
         pairs = list_pairs(self._sides, names)
         reads = [
             [NOTHING if part.read is None else formulas.span(part.read) for part in pair]
             for pair in pairs
         ]
         self._formulas, self._numbers = self._readings.load(), PartColumns(numbers, spec.layout)
+        self.codes = [[formulas.instructions(span) for span in pair] for pair in reads]
         self._forms = self._there([[part.form for part in pair] for pair in pairs])
         self._reads, self._columns = self._there(reads), self._there(self._numbers.columns)
         self._warm_ups, self._carried = WarmUps(spec), CarriedRows(rows.host, bars, spec.layout)
         ends = None if spec.session is None else SessionEnds(spec.session, bars)
         self._sessions = SessionTables(spec, ends, len(bars), device)
-        self._days = self._there(np.zeros(1) if ends is None else ends.list_days())
+        self._day_ends = self._there(np.empty(0) if ends is None else ends.list_day_ends())
         words = self._readings.n_words
         self._nothing = torch.zeros((1, words), dtype=torch.int64, device=device)
         self._none_follows = self._there(np.full((1, words + 1), words))
@@ -270,7 +272,7 @@ class SeriesInputs:
         )  # fmt: skip
         if self._has_orders:
             cancels, carried = self._join_words(self._cancels, seen), there["carried"]
-            asked = asked._replace(cancels=cancels, days=self._days, carried=carried)
+            asked = asked._replace(cancels=cancels, day_ends=self._day_ends, carried=carried)
         else:
             exits = [self._readings.following(part, seen) for part in self._exits if part]
             asked = asked._replace(following=_join(exits, self._none_follows))
@@ -346,18 +348,19 @@ def list_numbers(sides: Sequence[Parts]) -> list[LoweredPart]:
     return [*(part for pair in pairs for part in pair), sides[0]["break_even"]]
 
 
-def list_order_numbers(sides: Sequence[Parts], risk_fraction: float) -> list[LoweredPart]:
-    """The same as `engine.positions.cuda.order_fills` counts them; R is worth so much of equity."""
-    names = "stop", "trail", "trail.after", "entry.expires", "entry.through", "slippage"
-    legs = zip(name_legs(sides), name_legs(sides, ".share"), strict=True)
-    both = {name: find_part(sides[0], name) for name in ("break_even", *TERMS)}
-    if both["stake"].number is None:
-        both["stake"] = LoweredPart(absent=risk_fraction)
+def list_order_numbers(sides: Sequence[Parts], *, has_bounds: bool) -> list[LoweredPart]:
+    """The same where there are some, as `OrderedPopulation` has them.
+
+    Numbers, further numbers and shares of longs, then of shorts; terms, and the gain of a
+    break-even.
+    """
+    names = (*ORDER_PARTS, *name_legs(sides), *FURTHER, *name_legs(sides, ".share"))
+    bounds = [find_part(parts, name) for parts in sides for name in BOUNDS] if has_bounds else []
     return [
-        *(part for pair in list_pairs(sides, names) for part in pair),
-        *both.values(),
-        *(find_part(parts, name) for parts in sides for name in BOUNDS),
-        *(part for pair in list_pairs(sides, chain.from_iterable(legs)) for part in pair),
+        *(find_part(parts, name) for parts in sides for name in names),
+        *(find_part(sides[0], name) for name in TERMS),
+        *bounds,
+        sides[0]["break_even"],
     ]
 
 

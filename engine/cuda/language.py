@@ -19,7 +19,7 @@ from engine.cuda.answering import check_apart, upload_limits
 from engine.cuda.captured import Accounts, CapturedCalls
 from engine.cuda.inputs import SeriesInputs
 from engine.cuda.multi_gpu import GpuMaker, SeveralGpus
-from engine.cuda.order_accounts import OrderAccounts
+from engine.cuda.order_accounts import OrderAccounts, upload_order_prices
 from engine.cuda.ordering import lay_out_series
 from engine.indicators.cpu.trends import build_series_rows
 from engine.indicators.cuda.device_rows import DeviceRows, reads_trends
@@ -101,12 +101,15 @@ class CudaLanguageBackend(Backend):
         if costs.has_limits:
             delays = (-1,) if costs.rank is None else list_delays(spec, costs)
             limits = upload_limits(self._axis, spec, costs, series, delays, lambda: rows)
-        prices = [upload_prices(bars, self._device) for bars in series]
         charges = np.array([costs.per_side, costs.min_risk, costs.risk_fraction], np.float64)
         if has_orders(spec, costs):
             folding = AccountFolding(self._axis, to_device(charges, self._device))
-            self._accounts = OrderAccounts(spec, costs, prices, folding, self._device)
+            self._accounts = OrderAccounts(
+                spec, costs, self._inputs[0].codes,
+                [upload_order_prices(bars, self._device) for bars in series], folding, self._device,
+            )  # fmt: skip
         else:
+            prices = [upload_prices(bars, self._device) for bars in series]
             self._accounts = WordAccounts(prices, self._axis, charges, self._device, limits)
         self._calls = CapturedCalls(self._inputs, self._accounts, work_bytes, self._device)
         self._groups: tuple[Sequence[Window], list[WindowGroup]] | None = None

@@ -1,37 +1,54 @@
 """The launches of strategies with orders, ladders or money: one walk of pairs, and its lists."""
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
+from data.bars import Bars
 from engine.accounts.costs import Costs
-from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, EXIT_PLACES, Ledger
+from engine.accounts.cpu.money import build_purse
+from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, Ledger
 from engine.accounts.results import Results, arrange_results, join_results
-from engine.accounts.stake import VOLATILITY, Stake
+from engine.accounts.stake import VOLATILITY
 from engine.accounts.strategy_stakes import build_stake
 from engine.backend import Floats, Ints, Slots
 from engine.cuda.account_folding import AccountFolding, FoldedTrades
 from engine.cuda.accounts import WindowGroup
 from engine.cuda.inputs import BatchInputs, IndividualInputs, SentInputs
 from engine.cuda.workspace import Outcomes
-from engine.indicators.cuda.market import SeriesPrices
-from engine.population import build_rules, find_part, lower_parts
-from engine.positions.cpu.orders import OrderRules
-from engine.positions.cuda.order_results import FIGURES, WHOLE
-from engine.positions.cuda.order_walk import walk_kernel
+from engine.errors import DeviceError
+from engine.indicators.cuda.market import MOST_BARS
+from engine.population import (
+    FURTHER,
+    ORDER_PARTS,
+    build_rules,
+    list_pairs,
+    lower_parts,
+    name_legs,
+)
+from engine.positions.cpu.block_minmax import Extremes, build_extremes, build_finer
+from engine.positions.cpu.order_batch import NUMBERS, WHOLE
+from engine.positions.cpu.orders import BEYOND, ORDER_PART, REST
+from engine.positions.cuda.order_forms import Code, OrderForm
+from engine.positions.cuda.order_walk import (
+    LanePopulation,
+    LaneResults,
+    build_walk,
+    choose_width,
+    walk_lanes,
+)
 from engine.positions.exit_spec import MARKET
-from engine.runtime.compiling.launch import launch
+from engine.runtime.compiling.device_loops import LoadedKernel, compile_device_loop
 from engine.runtime.cpu.bitset import list_set_bars
 from engine.runtime.cuda.watchdog import to_device, to_host
-from strategy.forms import SUM_SLACK, follows_level
+from strategy.expressions import Number
+from strategy.forms import SUM_SLACK
 from strategy.model import Strategy
 
 N_OUT = len(ACCUMULATORS)
-
-LANES = 32
-"""Individuals that a warp walks together."""
 
 FIRST_CAPACITY = 256
 """Trades that lists have room for at first."""
@@ -45,18 +62,23 @@ EXIT_BAR, SIDE = 2, 4
 R = 4
 """The figure that they take."""
 
-TICK_SLACK, LOT_SLACK = 1e-4, 1e-9
-"""Fraction of a tick or a lot by which a price or a size may miss it and still have it."""
-
 COUNTS = ("rejected", "orders", "expired", "coarse")
 """Accumulators that a ledger holds as well."""
 
 
 class TradeLists(NamedTuple):
-    """Trades of pairs, of [W, P] each; see `engine.positions.cuda.order_results.LaneLists`."""
+    """Trades of pairs, of [W, P] each; as `engine.positions.cpu.order_exits.OrderLists`."""
 
     whole: torch.Tensor  # [pairs, capacity, n] int32
     figures: torch.Tensor  # [pairs, capacity, n]
+
+
+class OrderPrices(NamedTuple):
+    """Prices of one series as walks of orders read them."""
+
+    extremes: Extremes
+    finer: torch.Tensor  # [4, K] as `Extremes.bars`
+    finer_of: torch.Tensor  # [2, T] int32 first finer bar of each bar, and one past its last
 
 
 class OrderAccounts:
@@ -65,6 +87,7 @@ class OrderAccounts:
     Args:
         spec: The strategy.
         costs: Costs and risk rules.
+        codes: Formulas of each part, of longs and shorts.
         prices: Of each series.
         folding: Of accounts.
         device: Where tensors lie.
@@ -77,40 +100,43 @@ class OrderAccounts:
         self,
         spec: Strategy,
         costs: Costs,
-        prices: Sequence[SeriesPrices],
+        codes: Sequence[Sequence[Code]],
+        prices: Sequence[OrderPrices],
         folding: AccountFolding,
         device: torch.device,
     ) -> None:
         self._prices, self._folding, self._device = prices, folding, device
-        longs, shorts = sides = lower_parts(spec)
+        sides = lower_parts(spec)
         rules = build_rules(spec, costs, sides)
-        self._counts, self._legs, self._even_leg = (
-            rules.targets.tolist(),
-            rules.legs,
-            rules.even_leg,
-        )
+        self._legs, delay = rules.legs, sides[0]["delay"].number
+        is_late = costs.entry_delay > 0 or not isinstance(delay, Number) or delay.value > 0
+        pairs = list_pairs(sides, (*ORDER_PARTS, *name_legs(sides)))
         stake = build_stake(spec, costs, spec.layout.decode(spec.layout.defaults))
-        self._charges, self._size = to_device(encode_charges(rules, stake), device), stake.form
-        self._flags = {
-            # A side that never enters is at the market, as the law has it.
-            "LONG_ORDER": MARKET if spec.long is None else find_part(longs, "entry").form,
-            "SHORT_ORDER": MARKET if spec.short is None else find_part(shorts, "entry").form,
-            "REVERSES": rules.reverses,
-            "CANCELS": spec.cancel is not None,
-            "DAYS": spec.session is not None,
-            "MOVES": spec.trail is not None or spec.break_even is not None,
-            "EVEN_LEG": rules.even_leg > 0,
-            "LADDERS": rules.legs > 0,
-            "COOLS": spec.cooldown is not None,
-            "LEVELS": follows_level(spec.trail),
-            "EVEN_FORM": rules.even_form,
-            "NAMES": rules.names_stops,
-            "BOUNDED": spec.exit_bounds is not None,
-            "SLIPS": spec.slippage is not None,
-            "HAS_TICK": rules.tick_over > 0.0,
-            "CARRIES": spec.funding is not None or spec.borrow is not None,
-            "SIZE": self._size,
-        }
+        long_targets, short_targets = rules.targets.tolist()
+        self._form = OrderForm(
+            tuple((longs.form, shorts.form) for longs, shorts in pairs),
+            tuple((longs, shorts) for longs, shorts in codes),
+            (long_targets, short_targets),
+            tuple(rules.slippages.tolist()),
+            stake.form,
+            rules.tick_over > 0.0,
+            False,
+            rules.even_leg,
+            rules.even_form,
+            rules.names_stops,
+            rules.reverses,
+            rules.legs,
+            rules.is_plain and not is_late,
+        )
+        # Those of the form stand in its place.
+        nothing: Any = 0
+        self._rules = rules._replace(targets=nothing, slippages=nothing)
+        self._purse = build_purse(stake)
+
+    @property
+    def _both_rest(self) -> bool:
+        """Whether entries of both sides wait for a price."""
+        return all(form != MARKET for form in self._form.forms[ORDER_PART])
 
     def first_capacity(self, group: WindowGroup, *, is_listed: bool) -> int:
         """Trades that lists have room for at first, where they are wanted."""
@@ -219,8 +245,7 @@ class OrderAccounts:
                 (batch.longs, batch.shorts), to_host(each.entries[0]).tolist(), strict=True
             )
         )
-        both_rest = self._flags["LONG_ORDER"] and self._flags["SHORT_ORDER"]
-        asks: Any = longs | shorts if both_rest else longs ^ shorts
+        asks: Any = longs | shorts if self._both_rest else longs ^ shorts
         bars = list_set_bars(asks).astype(np.int32)
         _, delay, warm_up = to_host(each.bars[0]).tolist()
         signals: Slots = bars[(bars >= max(window[0], warm_up)) & (bars < window[1] - 1 - delay)]
@@ -229,14 +254,14 @@ class OrderAccounts:
     @property
     def _widths(self) -> tuple[int, int]:
         """Whole numbers and figures of a listed trade."""
-        return int(WHOLE.value) + self._legs, int(FIGURES.value) + self._legs
+        return WHOLE + self._legs, NUMBERS + self._legs
 
     def _walk(
         self,
         batch: BatchInputs,
         each: IndividualInputs,
         windows: torch.Tensor,
-        prices: SeriesPrices,
+        prices: OrderPrices,
         capacity: int,
     ) -> tuple[torch.Tensor, TradeLists]:
         """Sums [A, W, P] on a series, and lists with room for so many trades of each pair."""
@@ -248,42 +273,81 @@ class OrderAccounts:
                 for width, kind in zip(self._widths, (torch.int32, torch.float64), strict=True)
             )
         )
-        # What no order counts stays 0.
+        # Those that are not there are 0.
         sums = torch.zeros((N_OUT, count, members), dtype=torch.float64, device=self._device)
-        targets = max(*self._counts, 1) * 2 * pairs
-        levels = torch.empty(targets, dtype=torch.float64, device=self._device)
-        bars = torch.empty(targets, dtype=torch.int32, device=self._device)
-        reasons = torch.zeros((len(EXIT_PLACES), count, members), dtype=torch.int32,
-                              device=self._device)  # fmt: skip
-        launch(walk_kernel, (-(-members // LANES), count), prices.market, prices.finer,
-               prices.finer_of, batch.code, batch.constants, batch.reads, batch.forms,
-               batch.rows, each.slots, each.genomes, each.numbers, batch.carried, each.carried_of,
-               self._charges, batch.longs, batch.shorts, each.entries, batch.leaves, each.exits,
-               batch.cancels, each.cancels, each.bars, batch.sessions, each.session_of, batch.days,
-               windows, levels, bars, reasons, sums, *lists, each.size, members,
-               batch.rows.shape[1], batch.longs.shape[1], each.genomes.shape[1],
-               each.slots.shape[1], each.numbers.shape[1], *self._counts, self._even_leg, capacity,
-               self._legs, warps=1, LANES=LANES, FINER=prices.has_finer,
-               **self._flags)  # fmt: skip
-        for column, counted in zip(EXIT_PLACES, reasons, strict=True):
-            sums[column].copy_(counted)
+        whole, figures = (tensor.view(-1, tensor.shape[2]) for tensor in lists)
+        results = LaneResults(each.size, windows, sums, whole, figures)
+        asks = self._ask(batch, each, prices)
+        # Of several series some may have finer bars.
+        form = self._form._replace(has_finer=prices.finer_of.shape[1] > 0)
+        launch_walk(form, (prices.extremes, asks, self._rules, self._purse, results), capacity)
         return sums, lists
+
+    def _ask(
+        self, batch: BatchInputs, each: IndividualInputs, prices: OrderPrices
+    ) -> LanePopulation:
+        """Orders of individuals as a walk reads them."""
+        cancels, carried, day_ends = batch.cancels, batch.carried, batch.day_ends
+        cancel_of, carried_of = each.cancels, each.carried_of
+        assert cancels is not None
+        assert carried is not None
+        assert day_ends is not None
+        assert cancel_of is not None
+        assert carried_of is not None
+        joined = batch.longs, batch.shorts, batch.leaves, cancels
+        firsts = np.cumsum([0, *map(len, joined)]).tolist()
+        longs, shorts = each.entries.unbind(1)
+        entries = torch.stack((longs, move_up(shorts, firsts[1])), 1)
+        numbers, further, shares, terms, break_even = self._split(each.numbers)
+        max_hold, delay, warm_up = (column.contiguous() for column in each.bars.unbind(1))
+        worse_of, borrow_of = (carried_of[:, first : first + 2].reshape(-1) for first in (0, 2))
+        return LanePopulation(
+            torch.cat(joined).view(torch.uint64), batch.rows, each.slots, each.genomes,
+            batch.sessions, day_ends, entries, move_up(each.exits, firsts[2]),
+            move_up(cancel_of, firsts[3]), numbers, further, shares, break_even, max_hold, delay,
+            warm_up, each.session_of, carried, worse_of, carried, borrow_of,
+            carried_of[:, 4].contiguous(), terms, prices.finer, prices.finer_of,
+        )  # fmt: skip
+
+    def _split(self, table: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Numbers [2 P, n], further ones [2 P, 5], shares [2 P, L], terms, break-even [P].
+
+        `table` [P, n] as `list_order_numbers` has them; ticks become a price, and the share that no
+        target takes is completed.
+        """
+        parts = len(self._form.forms)
+        legs = parts - len(ORDER_PARTS)
+        of_side = parts + len(FURTHER) + legs
+        sides = table[:, : 2 * of_side].reshape(-1, of_side)
+        numbers, further, shares = (
+            some.contiguous() for some in torch.split(sides, [parts, len(FURTHER), legs], 1)
+        )
+        over, under = self._rules.tick_over, self._rules.tick_under
+        further[:, BEYOND] = further[:, BEYOND] * over / under
+        rests = torch.ones_like(further[:, REST])
+        for leg in range(legs):
+            rests = rests - shares[:, leg]
+        rests = torch.where(rests > SUM_SLACK, rests, 0.0).view(-1, 2)
+        for side, count in enumerate(self._form.targets):
+            if count == 0:
+                rests[:, side] = 0.0
+        further[:, REST] = rests.view(-1)
+        terms = table[:, 2 * of_side : -1].contiguous()
+        return numbers, further, shares, terms, table[:, -1].contiguous()
 
     def _build_ledgers(self, whole: Ints, figures: Floats) -> Ledger:
         """All trades of pairs, one pair after the other, as one ledger."""
         signal_bar, entry_bar, exit_bar, reason, side, held = np.ascontiguousarray(
-            whole[:, : WHOLE.value].T.astype(np.int64)
+            whole[:, :WHOLE].T.astype(np.int64)
         )
-        entry, stop, target, leave, r, last_stop, _ = np.ascontiguousarray(
-            figures[:, : FIGURES.value].T
-        )
-        last = FIGURES.value - (self._size != VOLATILITY)
+        entry, stop, target, leave, r, last_stop, _ = np.ascontiguousarray(figures[:, :NUMBERS].T)
+        last = NUMBERS - (self._form.size != VOLATILITY)
         return Ledger(
             signal_bar, entry_bar, exit_bar, reason.astype(np.int8), entry, stop, target, leave, r,
             side.astype(np.int8), last_stop, held,
-            np.ascontiguousarray(whole[:, WHOLE.value :].astype(np.int64)),
-            np.ascontiguousarray(figures[:, FIGURES.value :]),
-            np.ascontiguousarray(figures[:, FIGURES.value - 1 : last]),
+            np.ascontiguousarray(whole[:, WHOLE :].astype(np.int64)),
+            np.ascontiguousarray(figures[:, NUMBERS :]),
+            np.ascontiguousarray(figures[:, NUMBERS - 1 : last]),
         )  # fmt: skip
 
 
@@ -300,14 +364,48 @@ def note_trades(trades: FoldedTrades, lists: TradeLists, places: torch.Tensor, r
         of_all.view(room, -1, capacity).index_copy_(1, places, of_series)
 
 
-def encode_charges(rules: OrderRules, stake: Stake) -> Floats:
-    """Numbers that all individuals share, as `order_fills` counts them."""
-    charges = [
-        rules.per_side, rules.min_risk, rules.unit_fee, rules.tick_over, rules.tick_under,
-        TICK_SLACK, SUM_SLACK, stake.cash, stake.worth, stake.lot_over, stake.lot_under, LOT_SLACK,
-        stake.fee, stake.fee_unit, stake.fee_min,
-    ]  # fmt: skip
-    return np.array(charges, np.float64)
+def upload_order_prices(bars: Bars, device: torch.device) -> OrderPrices:
+    """The prices of a series on a device.
+
+    Raises:
+        DeviceError: When its bars, or its finer bars, are too many.
+    """
+    finer, finer_of = build_finer(bars)
+    if max(len(bars), finer.shape[1]) >= MOST_BARS:
+        raise DeviceError(f"{max(len(bars), finer.shape[1]):,} bars are too many for one device")
+    here = build_extremes(bars.open, bars.high, bars.low, bars.close)
+    there = Extremes(to_device(here.bars, device), to_device(here.blocks, device))  # type: ignore[arg-type]
+    spans = np.ascontiguousarray(finer_of, np.int32)
+    return OrderPrices(there, to_device(finer, device), to_device(spans, device))
+
+
+def launch_walk(form: OrderForm, arguments: tuple[object, ...], capacity: int) -> None:
+    """Walk pairs on the device.
+
+    Args:
+        form: Of the strategy.
+        arguments: As `walk_lanes`, the first ones.
+        capacity: Trades that lists have room for.
+    """
+    results: Any = arguments[-1]
+    _, count, members = results.out.shape
+    width = choose_width(count * members)
+    whole = (*arguments, capacity, width)
+    device = results.out.device
+    capability = torch.cuda.get_device_capability(device)
+    if (kernel := _LOADED.get((form, device.index))) is None:
+        build, module = partial(build_walk, form), walk_lanes.__module__
+        assembly = compile_device_loop(build, module, form, whole, capability)
+        kernel = _LOADED[form, device.index] = LoadedKernel(assembly)
+    kernel.launch((-(-members // width), count), whole)
+
+
+_LOADED: dict[tuple[OrderForm, int], LoadedKernel] = {}
+
+
+def move_up(numbers: torch.Tensor, count: int) -> torch.Tensor:
+    """Numbers of conditions, where so many others stand before them; -1 for none."""
+    return torch.where(numbers < 0, numbers, numbers + count)
 
 
 def take_trades(lists: TradeLists, counts: Ints, device: torch.device) -> tuple[Ints, Floats]:

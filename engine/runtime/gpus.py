@@ -36,6 +36,13 @@ def why_no_cuda() -> str:
     return ""
 
 
+def why_no_orders() -> str:
+    """Why walks of orders cannot be compiled for a GPU here; empty where they can."""
+    if importlib.util.find_spec("numba_cuda") is None:
+        return "numba-cuda is not installed (extra 'gpu')"
+    return ""
+
+
 def count_gpus() -> int:
     """How many GPUs the driver shows to this process."""
     driver, count = _driver(), ctypes.c_int(0)

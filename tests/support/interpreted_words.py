@@ -23,8 +23,11 @@ from tests.golden.results import (
     find_ledger_difference,
     read_results,
 )
+from tests.support.interpreted_orders import walk_in_python
 from tests.support.interpreter import repeat_nothing
 from tests.support.parity import assert_same_engines
+
+order_accounts.launch_walk = walk_in_python
 
 
 class InterpretedMaker(CudaLanguageMaker):
@@ -92,7 +95,7 @@ def main():
     repeat_nothing()
     accounts.PROGRAMS, accounts.STRETCH, accounts.LANE_BARS = 16, 1, 1
     # Lists that are too short for some windows and not for others.
-    order_accounts.LANES, order_accounts.FIRST_CAPACITY = 4, 16
+    order_accounts.FIRST_CAPACITY = 16
     # What nobody wrote is filled with numbers that lead out of memory.
     torch.use_deterministic_algorithms(True)
     # Comparisons get kernels of their own, whose words are held against those of the first.

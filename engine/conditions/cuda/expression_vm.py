@@ -71,6 +71,15 @@ class Formulas:
             for operation, operand in zip(code[0::2], code[1::2], strict=True)
         )
 
+    def instructions(self, span: Span) -> tuple[tuple[int, int, float], ...]:
+        """Instructions that stand there: operation, operand and, of a constant, its number."""
+        begin, end = span
+        code = self.code[2 * begin : 2 * end]
+        return tuple(
+            (operation, operand, self.constants[operand] if operation == CONSTANT else 0.0)
+            for operation, operand in zip(code[0::2], code[1::2], strict=True)
+        )
+
     def _write(self, node: Expression) -> None:
         if isinstance(node, GeneValue):
             self.code += GENE, self._layout.index(node.gene.name)

@@ -122,7 +122,10 @@ def fold_each_order(
                 if rules.lists_all:
                     begin(out[p, w])
                     until = bar + 1
-                pair, lists = Pair(p, bar, until, over), OrderLists(whole, numbers, place)
+                pair, lists = (
+                    Pair(p, bar, until, over),
+                    OrderLists(whole, numbers, place, len(whole)),
+                )
                 # Each place where it is called is compiled for itself.
                 if rules.is_plain:
                     take_orders(plain, pair, out[p, w], lists, book)

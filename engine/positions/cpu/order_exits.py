@@ -53,7 +53,9 @@ from engine.positions.cpu.orders import (
     OrderInputs,
     OrderRules,
     Pair,
+    count_targets,
     fill_price,
+    find_form,
     find_trail,
     on_tick,
     slip_price,
@@ -128,6 +130,7 @@ class OrderLists(NamedTuple):
     whole: Ints  # [K, 6 + L] signal bar, entry bar, exit bar, reason, side, bars held, target bars
     numbers: Floats  # [K, 7 + L] entry, stop, target, exit, r, last stop, scale, target prices
     place: int  # of the pair's first trade
+    room: int  # trades that there is room for; 0: none is written down
 
 
 @compiled_uncounted
@@ -145,13 +148,13 @@ def open_held(
     extreme = load_value(prices.bars, LOW + side, t)
     read = read_formula(asks, p, STOP_PART, side, t, book.stack)
     number = load_value(asks.numbers, row, STOP_PART)
-    form = load_value(asks.forms, STOP_PART, side)
+    form = find_form(asks, STOP_PART, side)
     stop = first_stop(form, number, side, extreme, entry, read)
     stop = on_tick(rules, stop, side == 1)
     risk = entry - stop if side == 0 else stop - entry
     is_worth = entry > 0.0 and risk > entry * rules.min_risk
-    for leg in range(rules.targets[side]):
-        form = load_value(asks.forms, FIRST_LEG + leg, side)
+    for leg in range(count_targets(rules, side)):
+        form = find_form(asks, FIRST_LEG + leg, side)
         number = load_value(asks.numbers, row, FIRST_LEG + leg)
         read = read_formula(asks, p, FIRST_LEG + leg, side, t, book.stack)
         target = find_target(form, number, side, entry, risk, read)
@@ -199,7 +202,7 @@ def find_target(
 @compiled_uncounted
 def begin_targets(rules: OrderRules, side: int, book: OrderBook) -> None:
     """None of the targets of a new position was reached."""
-    for leg in range(rules.targets[side]):
+    for leg in range(count_targets(rules, side)):
         book.marks[LEG_BARS + leg] = NOT_REACHED
         book.figures[LEG_PRICES + leg] = book.levels[leg]
 
@@ -210,7 +213,7 @@ def reach_targets(
 ) -> float:
     """Note targets that a bar reaches, none behind a price; the farthest of them, or NaN."""
     farthest = np.nan
-    for leg in range(rules.targets[side]):
+    for leg in range(count_targets(rules, side)):
         target = book.figures[LEG_PRICES + leg]
         if side == 0:
             is_reached = reach >= target and target <= beyond
@@ -227,10 +230,10 @@ def reach_targets(
 @compiled_uncounted
 def is_all_out(inputs: OrderInputs, p: int, side: int, marks: Ints) -> bool:
     """Whether targets have taken all of a position."""
-    left = inputs.rules.targets[side]
+    left = count_targets(inputs.rules, side)
     if left == 0 or load_value(inputs.asks.further, 2 * p + side, REST) > 0.0:
         return False
-    for leg in range(inputs.rules.targets[side]):
+    for leg in range(count_targets(inputs.rules, side)):
         left -= int(marks[LEG_BARS + leg] != NOT_REACHED)
     return bool(left == 0)
 
@@ -385,7 +388,7 @@ def compute_r(
     inputs: OrderInputs, p: int, at: OpenPosition, x: int, price: float, book: OrderBook
 ) -> float:
     """R of a trade, net: of each target that was reached and of what was left."""
-    row, count = 2 * p + at.side, inputs.rules.targets[at.side]
+    row, count = 2 * p + at.side, count_targets(inputs.rules, at.side)
     rest = load_value(inputs.asks.further, row, REST)
     left = compute_net(inputs, p, at, x, price)
     if count == 0 or (count == 1 and rest == 0.0):
@@ -415,7 +418,7 @@ def list_trade(
 ) -> None:
     """Fold a trade that ends in a bar, and write it down where that is wanted."""
     asks, rules, purse, at = inputs.asks, inputs.rules, inputs.purse, walk.at
-    side, row, count, price = at.side, 2 * p + at.side, rules.targets[at.side], way.price
+    side, row, count, price = at.side, 2 * p + at.side, count_targets(rules, at.side), way.price
     # Targets, and entries of the other side, are prices of their own; all others may slip.
     if way.reason not in (TARGET, REVERSE):
         price = slip_price(inputs, p, side, price, j, side == 1)
@@ -449,7 +452,7 @@ def list_trade(
             ended |= way.reason == TARGET and book.marks[LEG_BARS + leg] == j
     out[PARTIALS] -= int(ended)
     whole, numbers, k = lists.whole, lists.numbers, lists.place + walk.trades
-    if whole.shape[0] > 0:
+    if walk.trades < lists.room:
         whole[k, 0], whole[k, 1], whole[k, 2] = at.signal_bar, at.entry_bar, j
         whole[k, 3], whole[k, 4], whole[k, 5] = way.reason, 1 - 2 * side, held
         numbers[k, 0], numbers[k, 1] = at.entry, at.first_stop

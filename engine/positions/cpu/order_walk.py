@@ -64,11 +64,14 @@ from engine.positions.cpu.orders import (
     OrderInputs,
     Pair,
     count_placed,
+    count_targets,
     end_sides,
     find_delay,
+    find_form,
     find_trail,
     first_touched,
     free_at_open,
+    has_finer,
     hold_sides,
     is_met_from_below,
     next_signal,
@@ -157,7 +160,7 @@ def step_bar(
         place_orders(inputs, pair, j, out, book)
     # A bar that touches something is read by the finer ones of which it is made up.
     bars, k, last_k, is_touched, is_whole = prices.bars, j, j, False, False
-    if asks.finer_of.shape[1] > 0:
+    if has_finer(asks):
         is_touched = touches_bar(inputs, at, stop, j, book)
         is_whole = asks.finer_of[1, j] == asks.finer_of[0, j]
         if not is_whole and (is_touched or way.reason == SIGNAL):
@@ -207,7 +210,7 @@ def step_bar(
                 mover = STOP if stop == at.first_stop else MARGIN
                 begin_targets(rules, at.side, book)
                 hold_sides(rules, at.side, j, marks)
-                is_limit = load_value(asks.forms, ORDER_PART, at.side) == LIMIT_ORDER
+                is_limit = find_form(asks, ORDER_PART, at.side) == LIMIT_ORDER
                 is_late = at.is_inside and is_limit
                 reach = load_value(bars, CLOSE if is_late else HIGH - at.side, k)
                 best = at.entry if is_late else reach
@@ -235,7 +238,7 @@ def step_bar(
     if at.side != FLAT:
         stop, mover = follow_prices(inputs, p, at, stop, mover, best, j, book.stack)
         leg = rules.even_leg
-        if 0 < leg <= rules.targets[at.side] and marks[LEG_BARS + leg - 1] != NOT_REACHED:
+        if 0 < leg <= count_targets(rules, at.side) and marks[LEG_BARS + leg - 1] != NOT_REACHED:
             stop, mover = tighten(at.side, stop, mover, find_even_price(inputs, p, at), BREAK_EVEN)
     count_placed(inputs, pair, j, out, marks)
     return Walk(at, stop, mover, best, used, trades)
@@ -258,7 +261,7 @@ def touches_bar(
     if at.side != FLAT:
         reach = load_value(bars, HIGH - at.side, j)
         is_touched |= is_stopped(bars, at, stop, j)
-        for leg in range(inputs.rules.targets[at.side]):
+        for leg in range(count_targets(inputs.rules, at.side)):
             target = book.figures[LEG_PRICES + leg]
             is_reached = reach >= target if at.side == 0 else reach <= target
             is_touched |= book.marks[LEG_BARS + leg] == NOT_REACHED and is_reached
@@ -282,7 +285,7 @@ def meet_other(
         return way, met == AT_OPEN
     level = book.figures[LEVELS + other]
     # 4r: its stop order no farther than the stop.
-    if load_value(inputs.asks.forms, ORDER_PART, other) == STOP_ORDER:
+    if find_form(inputs.asks, ORDER_PART, other) == STOP_ORDER:
         return way, level >= stop if at.side == 0 else level <= stop
     if is_stopped(part.bars, at, stop, part.k):
         return way, False
@@ -353,7 +356,7 @@ def watch_bars(
             lower = max(lower, walk.stop)
         else:
             upper = min(upper, walk.stop)
-        for leg in range(inputs.rules.targets[at.side]):
+        for leg in range(count_targets(inputs.rules, at.side)):
             if marks[LEG_BARS + leg] == NOT_REACHED and at.side == 0:
                 upper = min(upper, book.figures[LEG_PRICES + leg])
             elif marks[LEG_BARS + leg] == NOT_REACHED:

@@ -145,6 +145,33 @@ class OrderBook(NamedTuple):
 
 
 @compiled_uncounted
+def find_form(asks: OrderedPopulation, part: int, side: int) -> int:
+    """Form of a part of a side."""
+    form: int = load_value(asks.forms, part, side)
+    return form
+
+
+@compiled_uncounted
+def count_targets(rules: OrderRules, side: int) -> int:
+    """Targets of a side."""
+    count: int = rules.targets[side]
+    return count
+
+
+@compiled_uncounted
+def find_slippage(rules: OrderRules, side: int) -> int:
+    """Form of a side's slippage."""
+    form: int = rules.slippages[side]
+    return form
+
+
+@compiled_uncounted
+def has_finer(asks: OrderedPopulation) -> bool:
+    """Whether there are finer bars."""
+    return bool(asks.finer_of.shape[1] > 0)
+
+
+@compiled_uncounted
 def find_delay(inputs: OrderInputs, p: int) -> int:
     """Bars that an individual's orders wait before they stand."""
     return 0 if inputs.rules.is_plain else inputs.asks.delay[p]
@@ -153,13 +180,13 @@ def find_delay(inputs: OrderInputs, p: int) -> int:
 @compiled_uncounted
 def find_trail(inputs: OrderInputs, side: int) -> int:
     """Form in which a side's stop follows prices."""
-    return NONE if inputs.rules.is_plain else load_value(inputs.asks.forms, TRAIL_PART, side)
+    return NONE if inputs.rules.is_plain else find_form(inputs.asks, TRAIL_PART, side)
 
 
 @compiled_uncounted
 def rests(asks: OrderedPopulation, side: int) -> bool:
     """Whether a side's orders wait for a price."""
-    return bool(load_value(asks.forms, ORDER_PART, side) != MARKET)
+    return bool(find_form(asks, ORDER_PART, side) != MARKET)
 
 
 @compiled_uncounted
@@ -176,7 +203,7 @@ def on_tick(rules: OrderRules, price: float, is_up: bool) -> float:
 def slip_price(inputs: OrderInputs, p: int, side: int, price: float, bar: int, buys: bool) -> float:
     """The price of a fill at the market or at a stop in a bar: worse, and on the tick."""
     asks, rules = inputs.asks, inputs.rules
-    form = rules.slippages[side]
+    form = find_slippage(rules, side)
     if rules.is_plain or form == NO_SLIPPAGE:
         return price
     number = load_value(asks.further, 2 * p + side, SLIPPAGE)
@@ -218,7 +245,7 @@ def next_signal(asks: OrderedPopulation, pair: Pair, held: int, first: int, mark
 @compiled_uncounted
 def is_met_from_below(asks: OrderedPopulation, side: int) -> bool:
     """Whether prices rise to a side's order: to a buy stop, and to a limit that sells."""
-    is_above: bool = (load_value(asks.forms, ORDER_PART, side) == STOP_ORDER) == (side == 0)
+    is_above: bool = (find_form(asks, ORDER_PART, side) == STOP_ORDER) == (side == 0)
     return is_above
 
 
@@ -346,7 +373,7 @@ def fill_price(
     price: float = opened if how == AT_OPEN else figures[PRICES + side]
     slipped = slip_price(inputs, p, side, price, j, side == 0)
     # A limit is filled at its level or better, once it is known by how much its exit may slip.
-    if load_value(inputs.asks.forms, ORDER_PART, side) == LIMIT_ORDER and slipped == slipped:
+    if find_form(inputs.asks, ORDER_PART, side) == LIMIT_ORDER and slipped == slipped:
         return price
     return slipped
 

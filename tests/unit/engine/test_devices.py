@@ -3,10 +3,11 @@
 import pytest
 
 import engine.devices
-from engine.devices import choose_backend, choose_device
+from engine.accounts.costs import Costs
+from engine.devices import choose_backend, choose_device, choose_strategy_backend
 from engine.errors import DeviceError
 from engine.workload import Workload
-from tests.support.random_strategies import drawn_strategy
+from tests.support.random_strategies import drawn_orders, drawn_strategy
 
 
 @pytest.fixture
@@ -67,6 +68,19 @@ def test_strategies_run_on_the_named_device(four_gpus, monkeypatch):
         choose_device(strategy, "cuda")
 
 
+@pytest.mark.parametrize("costs", [None, Costs(fee_unit=0.1)], ids=["orders", "fees"])
+def test_orders_run_on_cores_where_nothing_compiles_them(costs, four_gpus, monkeypatch):
+    """Auto says so, and a GPU that was asked for is refused; without orders it is taken."""
+    pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
+    monkeypatch.setattr(engine.devices, "why_no_orders", lambda: "a package is absent")
+    strategy = drawn_strategy(1) if costs else drawn_orders(1)
+    choice = choose_strategy_backend(strategy, "auto", costs=costs)
+    assert (choice.name, choice.reason) == ("cpu", "orders run on CPU cores, a package is absent")
+    with pytest.raises(DeviceError, match="runs no orders: a package is absent; use cpu or auto"):
+        choose_strategy_backend(strategy, "cuda:1", costs=costs)
+    assert choose_strategy_backend(drawn_strategy(1), "auto").name == "cuda"
+
+
 SAMPLE = 35_040
 
 
@@ -93,7 +107,7 @@ def test_auto_weighs_the_work(four_gpus, individuals, bars, rows, threads, name,
 
 @pytest.mark.parametrize(
     ("individuals", "generations", "name"),
-    [(512, 1_000, "cpu"), (4_096, 100, "cpu"), (32_768, 300, "cuda")],
+    [(512, 1_000, "cpu"), (2_048, 100, "cpu"), (4_096, 300, "cuda")],
 )
 def test_auto_leaves_orders_to_cores(four_gpus, individuals, generations, name):
     """A GPU walks their bars one after the other: it has to have many individuals at once."""

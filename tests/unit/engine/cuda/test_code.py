@@ -4,6 +4,7 @@ Compiled for a device that need not be there. A sentence in a manual that an opt
 is not enough; the machine code is read.
 """
 
+import functools
 import importlib
 import pkgutil
 import re
@@ -12,26 +13,32 @@ import pytest
 
 pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
 
+import torch
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, compile
 
 import engine
+from engine.accounts.cpu.money import Purse
 from engine.accounts.cuda import merging
 from engine.accounts.ledger import EXIT_PLACES
 from engine.conditions.cuda import candidates, kernels, signals
 from engine.conditions.cuda.expression_vm import TURNED
 from engine.cuda import validate
 from engine.indicators.cuda import rows, trend_layers, trend_sides
+from engine.positions.cpu.block_minmax import Extremes
+from engine.positions.cpu.orders import OrderRules
 from engine.positions.cuda import (
     answers,
     both_sides,
     bracket_exits,
     chain,
     kept,
-    order_walk,
     take,
     trades,
 )
+from engine.positions.cuda.order_forms import OrderForm
+from engine.positions.cuda.order_walk import LanePopulation, LaneResults, build_walk
+from engine.runtime.compiling import device_loops
 from engine.runtime.compiling.compile_timer import compile_seconds
 from engine.runtime.compiling.launch import OPTIONS
 
@@ -65,19 +72,16 @@ FORMS = {
 }
 """Operations of both sides of comparisons, with each operation in it."""
 
-FLAGS = ("LONG_ORDER", "SHORT_ORDER", "REVERSES", "CANCELS", "DAYS", "MOVES", "EVEN_LEG", "LADDERS",
-         "SLIPS", "HAS_TICK", "CARRIES", "SIZE", "COOLS", "LEVELS", "EVEN_FORM", "NAMES",
-         "BOUNDED", "FINER", "LANES")  # fmt: skip
+ROW, SUM = ((0, 0, 0.0),), ((0, 0, 0.0), (1, 1, 0.0), (2, 0, 0.5), (6, 0, 0.0), (4, 1, 0.0))
+"""Formulas of walks of orders."""
 
-ORDERS = {
-    "reversed stops and limits": (1, 2, True, True, True, False, False, False, False, True, False,
-                                  0, False, False, 0, False, True, True, 32),
-    "moving stops, sized": (0, 0, False, False, False, True, False, False, True, True, True, 5,
-                             False, True, 3, True, False, True, 32),
-    "ladders": (0, 0, False, False, False, False, True, True, False, False, False, 1, True, False,
-                5, False, True, True, 32),
-}  # fmt: skip
-"""What strategies say that have orders, ladders or money; all of it between them."""
+REALS = {"rows", "genomes", "numbers", "further", "shares", "break_even", "worse", "paid", "terms",
+         "finer"}  # fmt: skip
+"""Of their inputs those that are no whole numbers."""
+
+ROWS = {"day_ends", "break_even", "max_hold", "delay", "warm_up", "session_of", "worse_of",
+        "borrow_of", "funding_of"}  # fmt: skip
+"""Those that have one axis."""
 
 I32, I64 = "*i32", "*i64"
 
@@ -207,12 +211,6 @@ KERNELS = {
         {"EXITS": EXIT_PLACES, "FINER": True, "ENDS": True, "N_OUT": 24, "BLOCK": 64},
         {"p_trade_list": I32}),
     "settle": (trades.settle_kernel, {"N_OUT": 24, "PAIRS": 8}),
-    **{
-        f"walk, {name}": (
-            order_walk.walk_kernel, dict(zip(FLAGS, flags, strict=True)), {"p_leaves": I64}
-        )
-        for name, flags in ORDERS.items()
-    },
 }  # fmt: skip
 """Each kernel with its constants, and the types that differ from those by name."""
 
@@ -240,6 +238,37 @@ def test_the_gate_would_notice():
     before = compile_seconds()
     assert FORBIDDEN.search(compile_kernel(*KERNELS["ema"], options={"enable_fp_fusion": True}))
     assert compile_seconds() > before
+
+
+@pytest.mark.slow
+def test_walks_of_orders_round_as_the_law_says(tmp_path, monkeypatch):
+    """A walk with all that the law knows fuses nothing; and what was compiled is found again."""
+    pytest.importorskip("numba_cuda", reason="numba-cuda is not installed (extra 'dev' or 'gpu')")
+    monkeypatch.setattr(device_loops, "kernels_folder", lambda: tmp_path)
+    form = OrderForm(
+        ((2, 3), (4, 2), (2, 1), (0, 0), (5, 2), (2, 4)), ((SUM, ROW), (ROW, ROW), (ROW, SUM),
+        (ROW, ROW), ((), ROW), (SUM, ROW)), (2, 1), (1, 3), 5, True, True, 1, 5, True, True, 2,
+        False,
+    )  # fmt: skip
+    reals, wholes = torch.zeros((2, 2), dtype=torch.float64), torch.zeros((2, 2), dtype=torch.int32)
+    rules = OrderRules(0.0, 0.0, 0.0, 1.0, 1.0, 0, 0, False, False, 0, 0, 0, False, False)
+    asks = LanePopulation(**{
+        name: words if name == "words" else (reals if name in REALS else wholes)[
+            0 if name in ROWS else slice(None)]
+        for words in (reals.view(torch.uint64),) for name in LanePopulation._fields
+    })  # fmt: skip
+    results = LaneResults(wholes[0], wholes, torch.zeros((2, 2, 2), dtype=torch.float64), wholes,
+                          reals)  # fmt: skip
+    arguments = Extremes(reals, reals), asks, rules, Purse(0, *[1.0] * 8), results, 1, 1
+    build = functools.partial(build_walk, form)
+    code = device_loops.compile_device_loop(build, build_walk.__module__, form, arguments, (9, 0))
+    assert sorted({match.group() for match in FORBIDDEN.finditer(code)}) == []
+    parameters = [value for each in arguments for value in device_loops.flatten(each)]
+    assert code.partition(")")[0].count("_param_") == len(parameters)
+    assert (
+        device_loops.compile_device_loop(None, build_walk.__module__, form, arguments, (9, 0))
+        == code
+    )
 
 
 def test_every_kernel_is_read():
