@@ -26,7 +26,15 @@ from optimizer.search import SEARCH_VERSION
 if TYPE_CHECKING:
     from optimizer.cluster.measuring import Measured
 
-OPTIONAL = ("triton", "polygon-api-client", "massive", "plotly", "distributed", "optuna")
+OPTIONAL = (
+    "triton",
+    "numba-cuda",
+    "polygon-api-client",
+    "massive",
+    "plotly",
+    "distributed",
+    "optuna",
+)
 
 
 def collect_machine_facts() -> dict[str, object]:
