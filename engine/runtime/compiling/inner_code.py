@@ -31,7 +31,8 @@ class InnerCode(JITCodeLibrary):
                     self.codegen.set_env(variable.name, environment)
             return
         for library in dict.fromkeys(self._linking_libraries):
-            self._reload_init.update(library._reload_init)
+            # Releases of numba before 0.63 have none.
+            getattr(self, "_reload_init", set()).update(getattr(library, "_reload_init", ()))
             self._final_module.link_in(library._get_module_for_linking(), preserve=True)
         self._finalized = True
 
