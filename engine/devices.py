@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 from typing import NamedTuple, cast
 
-from engine.accounts.costs import Costs
+from engine.accounts.costs import Costs, has_orders
 from engine.accounts.limits import why_on_cpu
 from engine.backend import BackendMaker
 from engine.errors import DeviceError
@@ -168,8 +168,8 @@ def choose_strategy_backend(
     if device == "auto" and reason:
         return Choice("cpu", f"limits of an account {reason} are kept on CPU cores")
     choice = choose_backend(device, workload)
-    has_orders = spec.has_orders or (costs is not None and costs.fee_unit > 0.0)
-    if choice.name == "cpu" or not has_orders or not (reason := why_no_orders()):
+    is_walked = has_orders(spec, costs or Costs())
+    if choice.name == "cpu" or not is_walked or not (reason := why_no_orders()):
         return choice
     if device != "auto":
         raise DeviceError(f"device '{device}' runs no orders: {reason}; use cpu or auto")

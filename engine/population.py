@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from data.bars import Bars
-from engine.accounts.costs import Costs
+from engine.accounts.costs import Costs, has_orders
 from engine.conditions.cpu.kernels import gather_words
 from engine.conditions.cpu.operands import Readings
 from engine.conditions.cpu.parts import write_formula
@@ -86,11 +86,6 @@ class LoweredPart(NamedTuple):
 Parts = dict[str, LoweredPart]
 """Parts of one side by name, those that are of both among them. A number that a part takes beside
 its form is named as `trail.after`, targets are `leg_0`, `leg_1`, and their shares `leg_0.share`."""
-
-
-def has_orders(spec: Strategy, costs: Costs) -> bool:
-    """Whether positions are those of `OrderedPopulation`."""
-    return spec.has_orders or costs.fee_unit > 0.0
 
 
 def lower_parts(spec: Strategy) -> tuple[Parts, Parts]:
@@ -203,13 +198,9 @@ class SessionEnds:
             self._local_ns, self._session.last_minute(minute) * MINUTE_NS, self._bar_ns
         )
 
-    def list_days(self) -> Ints:
-        """Number of each bar's session, [T]."""
-        return self._local_ns // DAY_NS
-
     def list_day_ends(self) -> Ints:
         """The last bar of each bar's session, [T]."""
-        days = self.list_days()
+        days = self._local_ns // DAY_NS
         ends = np.append(np.flatnonzero(days[1:] != days[:-1]), len(days) - 1)
         ends_of: Ints = ends[np.searchsorted(ends, np.arange(len(days)))]
         return ends_of

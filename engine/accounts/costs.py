@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, replace
 
 from engine.errors import EngineError
+from strategy.model import Strategy
 
 MOST_DELAY = 1000
 """Bars; a longer one asks something else."""
@@ -80,3 +81,8 @@ class Costs:
     def per_side(self) -> float:
         """Cost of one side as a fraction of traded notional."""
         return (self.fee_bp + self.slippage_bp) / 10000
+
+
+def has_orders(strategy: Strategy, costs: Costs) -> bool:
+    """Whether positions are walked as orders are, for what the strategy says or what is charged."""
+    return strategy.has_orders or costs.fee_unit > 0.0

@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from engine.accounts.costs import Costs
+from engine.accounts.costs import Costs, has_orders
 from engine.errors import EngineError
 from strategy.errors import StrategyError
 from strategy.expressions import Expression
@@ -53,7 +53,7 @@ def check_limits(strategy: Strategy, costs: Costs) -> None:
 
 def why_on_cpu(strategy: Strategy, costs: Costs) -> str:
     """Where CPU cores alone keep limits; empty where a GPU keeps them too."""
-    if strategy.has_orders or costs.fee_unit > 0.0:
+    if has_orders(strategy, costs):
         return "over ladders, pauses, money of a strategy's own or fees for each unit"
     return ""
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from data.bars import Bars
-from engine.accounts.costs import Costs
+from engine.accounts.costs import Costs, has_orders
 from engine.backend import Floats, Ints, Slots
 from engine.conditions.cuda.expression_vm import Formulas, Span
 from engine.conditions.cuda.operands import (
@@ -36,7 +36,6 @@ from engine.population import (
     Parts,
     SessionEnds,
     find_part,
-    has_orders,
     list_charges,
     list_pairs,
     lower_parts,

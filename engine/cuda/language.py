@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from data.bars import Bars, Window
-from engine.accounts.costs import Costs
+from engine.accounts.costs import Costs, has_orders
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results, split_accounts
 from engine.backend import Backend, Floats, Ints, Sent, Slots
@@ -30,7 +30,6 @@ from engine.indicators.cuda.market import (
     upload_prices,
 )
 from engine.memory_plan import GPU_WORDS, HOST_ROW_BYTES, WORD_SHARES
-from engine.population import has_orders
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cuda.faults import device_errors
 from engine.runtime.cuda.uploads import Uploads

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from statistics import median
 from typing import Any, ClassVar, NamedTuple, cast
@@ -82,14 +82,22 @@ class PlantedJob(NamedTuple):
 class PowerSetup(NullSetup):
     """Setup of null searches whose bars have a planted edge."""
 
+    def __getstate__(self) -> dict[str, object]:
+        """Setup that other processes get."""
+        return {name: value for name, value in self.__dict__.items() if name != "copies"}
+
+    @cached_property
+    def copies(self) -> tuple[Task, ...]:
+        """Tasks on shuffled markets without an edge, the same for every planted one."""
+        return tuple(map(self._shuffle, range(FIRST_MARKET - COPIES, FIRST_MARKET)))
+
     def build_task(self, job: Any) -> PlantedTask:  # noqa: ANN401 - a `PlantedJob`
         """The task on the bars of one market."""
         number = FIRST_MARKET + job.number
-        numbers = (number, *range(FIRST_MARKET - COPIES, FIRST_MARKET))
-        task, *copies = (
-            super(PowerSetup, self).build_task(NullJob("shuffled", n)) for n in numbers
-        )
-        return plant_edge(task, copies, job.edge, number)
+        return plant_edge(self._shuffle(number), self.copies, job.edge, number)
+
+    def _shuffle(self, number: int) -> Task:
+        return super().build_task(NullJob("shuffled", number))
 
     def search(self, job: Any, task: Task, problem: EngineProblem) -> Asking[PlantedSearch]:  # noqa: ANN401
         """Search one market; its caller evaluates."""

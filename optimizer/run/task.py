@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from itertools import chain
 
 from data import Bars, Window
-from engine.accounts.costs import Costs
+from engine.accounts.costs import Costs, has_orders
 from engine.accounts.ledger import REASONS, Ledger
 from engine.accounts.metrics import MetricTable, compute_metrics
 from engine.batch import Engine
@@ -140,7 +140,6 @@ class Task:
         case = find_fast_case(spec, self.costs)
         n_rows = min(individuals * len(case.rows), case.most_rows)
         n_bars = sum(len(bars) for bars in self.markets.searched)
-        is_walked = spec.has_orders or self.costs.fee_unit > 0
         return Workload(
             individuals * self.markets.n_bars,
             n_rows * n_bars,
@@ -148,7 +147,7 @@ class Task:
             is_fast_case=case.is_covered,
             calls=max(config.generations - done, 0),
             new_bars=n_bars,
-            order_bars=max(map(len, self.markets.windows)) if is_walked else 0,
+            order_bars=max(map(len, self.markets.windows)) if has_orders(spec, self.costs) else 0,
         )
 
     @cached_property
