@@ -14,6 +14,7 @@ from tests.support.agreement import (
     Suite,
     compute_row,
     describe_bound,
+    group_rows,
     measure_distance,
 )
 
@@ -231,9 +232,10 @@ def measure(agree_folder):
             near = describe_bound(within) if equal else "no"
             rows.append((f"`{column}`", near, RULES.get(column, NOTES.get(column, ""))))
     equal = sum(near != "no" for _, near, _ in rows)
-    head = ("column", "equal within", "what differs")
+    head = ("columns", "equal within", "difference")
     rule = "sums since the first bar, ranks and medians need an `@indicator`"
-    return Suite("TradingView, values", "columns", cases, len(rows), equal, rule, head, tuple(rows))
+    groups = group_rows(rows)
+    return Suite("TradingView, values", "columns", cases, len(rows), equal, rule, head, groups)
 
 
 CASES = [(name, column) for name, columns in VALUES.items() for column in columns]

@@ -43,6 +43,14 @@ def render_table(head, rows):
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
 
 
+def group_rows(rows):
+    """Rows that share all cells but the first as one, their first cells joined, in their order."""
+    groups = {}
+    for first, *others in rows:
+        groups.setdefault(tuple(others), []).append(first)
+    return tuple((", ".join(names), *others) for others, names in groups.items())
+
+
 def read_published_bars(path: Path, folder: Path) -> Bars:
     """Bars of a published file, of a copy in `folder` that ends its last line."""
     content = path.read_bytes()
