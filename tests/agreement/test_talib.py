@@ -150,7 +150,8 @@ def measure(real_folder):
         is_equal = measure_distance(*compare_values(case, bars)) <= case.within and not case.differs
         equal[case.function] = equal.get(case.function, True) and is_equal
         near = describe_bound(case.within) if is_equal else "no"
-        rows.append((f"`{case.function}`", f"`{case.row!r}`", near, case.start, case.rule))
+        rule = f"from bar {case.start}: {case.rule}" if case.start else case.rule
+        rows.append((f"`{case.function}`", f"`{case.row!r}`", near, rule))
     return Suite(
         "TA-Lib",
         "functions",
@@ -158,7 +159,7 @@ def measure(real_folder):
         len(equal),
         sum(equal.values()),
         "61 are shapes of candles; cycles, ranks and plain mathematics need an `@indicator`",
-        ("function", "here", "equal within", "from bar", "what differs"),
+        ("function", "here", "equal within", "difference"),
         tuple(rows),
     )
 

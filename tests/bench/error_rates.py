@@ -11,7 +11,7 @@ these worlds again through time, and judges the stitched trades.
 
 A line of JSON a market goes to the file as it ends; what stands there is not made again, so that a
 command may be repeated, and ends after so many minutes. The tables of all that the file has are
-printed at the end, as `docs/error_rates.md` has them.
+printed at the end; `docs/error_rates.md` has similar worlds in one row.
 """
 
 import argparse

@@ -34,11 +34,14 @@ def list_files():
 
 
 def list_forms():
-    """Program, version, form and outcome of each form."""
-    yield ("program", "version", "form", "ending", "outcome")
+    """Forms of each program and outcome, with their endings."""
+    yield ("program", "version", "forms", "outcome")
+    groups = {}
     for form in FORMS:
         outcome = f"refused: {form.refusal}" if form.refusal else "read"
-        yield (form.program, version(form.program), form.words, f"`{form.ending}`", outcome)
+        groups.setdefault((form.program, outcome), []).append(f"{form.words} `{form.ending}`")
+    for (program, outcome), forms in groups.items():
+        yield (program, version(program), "; ".join(forms), outcome)
 
 
 def without_versions(table):
