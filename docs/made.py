@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from engine.accounts.metrics import METRICS
+from engine.accounts.metrics import FORMULAS
 from optimizer.cli.app import app
 from optimizer.cli.help import EVERYDAY, SECTIONS
 from optimizer.cli.strategy_texts import list_signatures
@@ -142,12 +142,9 @@ def _takes(part: Part) -> str:
 
 def objectives() -> str:
     """Every metric: whether a search can strive for it, which way, and what it means."""
-    names = [*OBJECTIVES, *(name for name in METRICS if name not in OBJECTIVES)]
+    names = [*OBJECTIVES, *(name for name in FORMULAS if name not in OBJECTIVES)]
     wanted = {name: "more" if one.maximise else "less" for name, one in OBJECTIVES.items()}
-    rows = (
-        [code(name), wanted.get(name, "only in constraints"), plain(MEANINGS[name])]
-        for name in names
-    )
+    rows = ([code(name), wanted.get(name, "either"), plain(MEANINGS[name])] for name in names)
     return table(["name", "wanted", "what it is"], rows)
 
 

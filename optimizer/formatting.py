@@ -28,8 +28,10 @@ MEANINGS = {
     "expectancy": "the same as mean_r",
     "expected_r": "mean_r that is expected on other bars of the same kind, after selection",
     "exposure": "share of bars with an open position",
+    "gain_r": "sum of gains, in R",
     "hold_at_equal_volatility": "what holding gained with so much of the account in it that its "
     "days vary as much as the account's",
+    "loss_r": "sum of losses, in R, as a number above 0",
     "losing_streak": "most trades in a row that did not gain",
     "max_drawdown": "deepest fall of equity between closed trades, as a share of its peak",
     "max_drawdown_marked": "the same at closes of bars, as if all were closed there",
@@ -37,6 +39,8 @@ MEANINGS = {
     "max_leverage": "largest worth of what was held over the account, at an entry",
     "mean_hold_bars": "bars that a trade lasts, on the mean",
     "mean_r": "mean result of a trade, in R, after costs",
+    "mean_r_long": "mean result of a long, in R, after costs",
+    "mean_r_short": "mean result of a short, in R, after costs",
     "mean_trade": "mean result of a trade as a share of its worth, after costs",
     "median_leverage": "worth of the middle position over the account, at its entry",
     "profit_factor": "sum of gains over sum of losses",
@@ -61,6 +65,8 @@ MEANINGS = {
     "under_water_days": "longest time below the highest end of a day, in calendar days",
     "unsized": "trades that were too small for the account: nothing was bought",
     "win_rate": "share of trades that gain after costs",
+    "win_rate_long": "share of longs that gain after costs",
+    "win_rate_short": "share of shorts that gain after costs",
     "worst_r": "the worst trade, in R",
 }
 """Metrics and objectives in a few words; R is what a trade puts at risk.
@@ -80,6 +86,8 @@ FRACTIONS = frozenset(
         "total_return",
         "ulcer",
         "win_rate",
+        "win_rate_long",
+        "win_rate_short",
     }
 )
 """Metrics that people read in percent."""
@@ -122,6 +130,15 @@ def choose_columns(objectives: Sequence[str], known: Container[str]) -> list[str
         falls = [index for index, name in enumerate(objectives) if _base(name) == "max_drawdown"]
         columns.insert(falls[-1] + 1 if falls else len(objectives), MARKED)
     return columns
+
+
+def describe_formulas(formulas: Mapping[str, str]) -> list[str]:
+    """Formulas of objectives, a line each.
+
+    >>> describe_formulas({"calm:min": "max_drawdown ^ 2"})
+    ['calm:min = max_drawdown ^ 2']
+    """
+    return [f"{name} = {formula}" for name, formula in formulas.items()]
 
 
 def evenly(count: int, most: int) -> npt.NDArray[np.int64]:

@@ -86,7 +86,7 @@ class RunKeywords(DataKeywords, JudgeKeywords, total=False):
     max_positions: int | None
     max_leverage: float | None
     rank: str | None
-    objectives: str
+    objectives: str | Sequence[str]
     constraints: Sequence[str]
     over_windows: str
     min_trades: int
@@ -128,16 +128,6 @@ class ScanKeywords(BarsKeywords, total=False):
     start: str | None
     end: str | None
     threads: int | None
-
-
-class NullKeywords(BarsKeywords, total=False):
-    """Settings of null markets that are written, and bars in memory."""
-
-    aligned_columns: Sequence[str]
-    start: str | None
-    end: str | None
-    seed: int
-    null_keep: Literal["auto", "none", "day", "week"]
 
 
 class ForecastKeywords(DataKeywords, total=False):

@@ -83,6 +83,8 @@ def power(base: Floats, exponent: float) -> Floats:
         result = product
     root, fraction = base, exponent - whole
     for _ in range(FRACTION_BITS):
+        if not fraction:
+            break
         root, fraction = np.sqrt(root), fraction + fraction
         if fraction >= 1.0:
             result, fraction = result * root, fraction - 1.0
@@ -219,6 +221,8 @@ class Derived:
         """Needs of anything over the standard deviation."""
         return self.varied, self.repeated, self.traded
 
+
+SIDES = ("long", "short")
 
 METRICS = (
     "trades",
@@ -416,6 +420,31 @@ def _of(accumulator: str) -> Callable[[Derived], Formula]:
     return lambda derived: (derived.total(accumulator), ())
 
 
+OF_SIDES: dict[str, Callable[[Floats, Floats, Floats], Floats]] = {
+    "trades": lambda trades, wins, sum_r: trades,
+    "sum_r": lambda trades, wins, sum_r: sum_r,
+    "win_rate": lambda trades, wins, sum_r: wins / np.maximum(trades, 1.0),
+    "mean_r": lambda trades, wins, sum_r: sum_r / np.maximum(trades, 1.0),
+}
+"""Metrics of longs or of shorts alone, from their trades, gaining trades and sum of R."""
+
+COUNTED_OF_SIDES = ("trades", "sum_r")
+
+
+def _of_side(name: str, side: str) -> Callable[[Derived], Formula]:
+    """A metric of longs or of shorts alone; what is a mean needs a trade of that side."""
+
+    def measure(derived: Derived) -> Formula:
+        names = ("trades", "wins", "sum_r"), ("shorts", "wins_short", "sum_r_short")
+        of_both, of_shorts = ([derived.total(one) for one in few] for few in names)
+        longs = [both - short for both, short in zip(of_both, of_shorts, strict=True)]
+        sums = longs if side == "long" else of_shorts
+        needs = () if name in COUNTED_OF_SIDES else ((sums[0] > 0, NO_TRADES),)
+        return OF_SIDES[name](*sums), needs
+
+    return measure
+
+
 FORMULAS: dict[str, Callable[[Derived], Formula]] = {
     "trades": _of("trades"),
     "win_rate": lambda d: (d.total("wins") / d.n, (d.traded,)),
@@ -437,5 +466,10 @@ FORMULAS: dict[str, Callable[[Derived], Formula]] = {
     "exposure": lambda d: (d.total("bars_in_market") / d.bars, ()),
     "mean_hold_bars": lambda d: (d.total("bars_in_market") / d.n, (d.traded,)),
     "trades_per_year": lambda d: (d.per_year, (d.lasting,)),
+    "gain_r": _of("gain_r"),
+    "loss_r": _of("loss_r"),
+    "rejected": _of("rejected"),
+    **{f"{name}_{side}": _of_side(name, side) for name in OF_SIDES for side in SIDES},
 }
-"""Each metric's values [P, W], and what it needs to be defined."""
+"""Each metric's values [P, W], and what it needs to be defined; behind `METRICS` those that only
+a formula of a goal reads."""

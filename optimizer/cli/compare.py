@@ -11,20 +11,22 @@ from optimizer.evidence.judgement import (
     read_expected,
     read_opened_result,
 )
-from optimizer.formatting import format_count, fraction, metric, number
+from optimizer.formatting import describe_formulas, format_count, fraction, metric, number
 from optimizer.grades import GRADE_WORDS
 from optimizer.run.compared import RunComparison
 from optimizer.store import RunStore
+from optimizer.store.result import RunHeader
 
 
 def print_comparison(
     comparisons: Sequence[RunComparison],
     outcomes: Sequence[Mapping[str, str]],
-    objectives: Sequence[str],
+    header: RunHeader,
 ) -> None:
-    """Print what differs and how much of the common front each run has found."""
+    """Print what differs, by the header of the first, and how much of a common front each found."""
     console = stdout()
-    console.print(_build_table(comparisons, outcomes, objectives))
+    console.print(_build_table(comparisons, outcomes, header.objectives))
+    console.say_all(describe_formulas(header.formulas))
     for run in comparisons[1:]:
         lines = (*run.differs, *run.limits)
         if not run.is_comparable:

@@ -227,6 +227,7 @@ PARSERS: Mapping[str, Callable[[Sequence[str]], object]] = {
     "GENE=LOW:HIGH": parse_bounds,
     "GENE=STEP": partial(parse_numbers, flag="--step"),
     "MEANING=NAME": parse_columns,
+    "FORMULA": ",".join,
 }
 """How the entries of a flag that repeats are read, by their form; others are taken as they are."""
 
@@ -256,18 +257,17 @@ def _parameter(name: str, narrower: str | None) -> inspect.Parameter:
     words, kind, flag = find_words(field), find_value_type(field), format_flag(name)
     shown = _shown_default(field.get_default(call_default_factory=True), is_amount=words is AMOUNT)
     text = f"{narrower or field.description} {shown}".rstrip()
+    names = [also] if (also := read_schema_extra(field, "also")) else []
+    form = words.form if words is not None else ""
     annotation: Any
-    if get_origin(kind) in (dict, list, tuple):
-        form = "" if words is None else words.form
-        annotation, option = list[str], typer.Option([], flag, help=text, metavar=form)
+    if get_origin(kind) in (dict, list, tuple) or form in PARSERS:
+        annotation, option = list[str], typer.Option([], *names, flag, help=text, metavar=form)
     elif kind is bool:
         either = f"{flag}/--no-{flag.removeprefix('--')}"
         annotation, option = bool | None, typer.Option(None, either, help=text)
     else:
         choices = "|".join(map(str, get_args(kind)))
-        form = words.form if words is not None else ""
         metavar = form or choices or {int: "INTEGER", float: "NUMBER"}.get(kind, "TEXT")
-        names = [also] if (also := read_schema_extra(field, "also")) else []
         completed = COMPLETED.get(name) or (
             _complete_among(choices.split("|")) if choices else None
         )

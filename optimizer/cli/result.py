@@ -26,9 +26,9 @@ from optimizer.evidence.judgement import (
     suggest_next,
 )
 from optimizer.evidence.verdict import NEXT, Verdict
-from optimizer.formatting import format_count, number
+from optimizer.formatting import describe_formulas, format_count, number
 from optimizer.goals.advice import advise, describe_bounds, describe_failures, describe_nearest
-from optimizer.goals.objectives import MISSED, parse_objective
+from optimizer.goals.objectives import find_metric
 from optimizer.store.caveats import describe_account, describe_gone
 from optimizer.store.result import RunResult, choose_noun, describe_quality
 from optimizer.store.windows import describe_windows, list_searched_windows
@@ -108,7 +108,7 @@ def _say_empty(console: Lines, result: RunResult) -> None:
     console.say("No candidate is feasible: the front is empty.")
     console.say(describe_failures(failures, sum(failures.values())))
     if nearest is not None:
-        console.say(describe_nearest(failures, nearest.metrics, nearest.undefined))
+        console.say(describe_nearest(failures, nearest.metrics, nearest.undefined, result.formulas))
     metrics, undefined = ({}, {}) if nearest is None else (nearest.metrics, nearest.undefined)
     is_silent = all(window.silent == window.bars for window in result.data.windows)
     console.say(advise(failures, metrics, undefined, is_silent=is_silent))
@@ -157,6 +157,7 @@ def _print_front(
     console.say(title, style="italic")
     expected = expect_members(result, judgement, members)
     console.print(*front_tables(members, result.objectives, console.width, pick, expected))
+    console.say_all(describe_formulas(result.formulas))
     for number_of, member in members.items():
         if member.gone:
             console.say(f"Member {number_of} is no result: {describe_gone(member.gone)}.")
@@ -174,7 +175,7 @@ def _print_front(
         console.print()
         console.say(_describe_closed(result, derive_verdict(result, judgement).grade))
     if len({window.label for window in data.windows}) > 1:
-        metrics = [parse_objective(name).metric for name in result.objectives if name != MISSED]
+        metrics = [metric for name in result.objectives if (metric := find_metric(name))]
         by_window = {name: members[0].by_window.get(name, ()) for name in ("trades", *metrics)}
         # Held-out windows come last, and are left out.
         windows = data.windows[: len(by_window["trades"])]

@@ -228,7 +228,7 @@ def compare_recorded(
         raise ConfigError("name two runs or more, each once")
     with ExitStack() as opened:
         stores = [opened.enter_context(RunStore.open(path)) for path in paths]
-        objectives = RunHeader.read(stores[0].header).objectives
+        header = RunHeader.read(stores[0].header)
         comparisons = compare_runs(stores)
         outcomes = [describe_outcome(store) for store in stores]
         expected = [read_expected(store)[0] for store in stores]
@@ -237,9 +237,9 @@ def compare_recorded(
             asdict(run) | {"expected": known and known.payload()}
             for run, known in zip(comparisons, expected, strict=True)
         ]
-        print_json({"objectives": objectives, "runs": rows})
+        print_json({"objectives": header.objectives, "runs": rows})
     else:
-        print_comparison(comparisons, outcomes, objectives)
+        print_comparison(comparisons, outcomes, header)
 
 
 @app.command("delete")

@@ -76,6 +76,8 @@ def write_study(store: RunStore, to: Path, sample: int) -> str:
         study.set_metric_names(list(header.objectives))
         for field in ("strategy", "data", "is_simulated", "seed"):
             study.set_user_attr(field, getattr(header, field))
+        if header.formulas:
+            study.set_user_attr("formulas", dict(header.formulas))
         study.add_trials(trials)
     write_output(to, "".join(journal.lines))
     members = int(is_member.sum())

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from optimizer.config.values import Comparisons, Eta, Settings, Steps, knob
+from optimizer.config.values import Comparisons, Eta, Goals, Settings, Steps, knob
 
 
 class SearchSettings(Settings):
@@ -113,14 +113,17 @@ class SearchSettings(Settings):
 class GoalSettings(Settings):
     """Objectives and constraints."""
 
-    objectives: str = knob(
+    objectives: Goals = knob(
         "strength,total_return,max_drawdown",
-        "Objectives, comma separated, such as sharpe, trades:min, sharpe@worst or sharpe@near.",
+        "Objectives, comma separated, such as sharpe, trades:min, sharpe@worst, sharpe@near, or a "
+        "formula, 'calm = cagr / max(max_drawdown, 0.05)'; the flag repeats.",
         decides="goals",
+        also="--objective",
     )
     constraints: Comparisons = knob(
         [],
-        "What must hold, such as 'max_drawdown <= 0.3'; with soft, should; the flag repeats.",
+        "What must hold of a metric or a formula, such as 'max_drawdown <= 0.3'; with soft, "
+        "should; the flag repeats.",
         decides="goals",
     )
     over_windows: str = knob(

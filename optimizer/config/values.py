@@ -178,6 +178,12 @@ def _as_tags(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
+def _as_list_text(value: object) -> object:
+    if isinstance(value, list | tuple) and all(isinstance(text, str) for text in value):
+        return ",".join(value)
+    return value
+
+
 def _as_specs(value: object) -> object:
     if isinstance(value, str):
         return (value,)
@@ -189,6 +195,11 @@ Specs = Annotated[
     BeforeValidator(_as_specs),
     Field(min_length=1),
     Words("a source of bars, or a list of sources", "SPEC"),
+]
+Goals = Annotated[
+    str,
+    BeforeValidator(_as_list_text),
+    Words("a text, or a list of texts", "FORMULA"),
 ]
 Comparisons = Annotated[list[str], Words("a list of texts", "COMPARISON")]
 AlignedColumns = Annotated[list[str], Words("a list of NAME or NAME=COLUMN", "NAME[=COLUMN]")]

@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from statistics import fmean
+from typing import Annotated
 
 from optimizer.evidence.figures import Number
 from optimizer.formatting import format_count
 from optimizer.store.listing import LEFT_OUT, Look, RunSummary, list_runs, summarise
-from optimizer.store.payload import Payload
+from optimizer.store.payload import OPTIONAL, Payload
 from optimizer.store.searches import list_noted
 
 FALSE_SHARE = 0.1
@@ -33,6 +34,8 @@ class LedgerRecord(Payload):
     believed: int  # that may be believed together
     wealth: Number  # e-value of one of them, the mean of its seeds
     is_believed: bool  # whether that one may be
+    # Sets of goals that runs of the folder were given on the bars of this one.
+    goals: Annotated[int, OPTIONAL] = 0
 
     def describe(self) -> str:
         """Sentence on the folder.
@@ -43,8 +46,14 @@ class LedgerRecord(Payload):
         gone = f", {self.removed} of them removed," if self.removed else ""
         return (
             f"Of {format_count(self.searches, 'search')} in this folder{gone} {self.believed} may "
-            "be believed (at most one in ten false)."
+            f"be believed (at most one in ten false).{self._describe_goals()}"
         )
+
+    def _describe_goals(self) -> str:
+        """Sentence on the goals that were chosen among; empty of one."""
+        if self.goals < 2:
+            return ""
+        return f" {self.goals} sets of goals were tried on these bars, each counts as a search."
 
     @property
     def needed(self) -> float:
@@ -110,4 +119,7 @@ def build_ledger(
     believed = count_believed(wealths)
     least = sorted(wealths, reverse=True)[believed - 1] if believed else math.inf
     own = None if mine is None else values[mine.question or mine.id]
-    return LedgerRecord(len(wealths), removed, believed, own, (own or 0.0) >= least)
+    bars = mine.goals[0] if mine is not None and mine.goals is not None else None
+    goals = {run.goals for run in runs if run.goals is not None and run.goals[0] == bars}
+    is_believed = (own or 0.0) >= least
+    return LedgerRecord(len(wealths), removed, believed, own, is_believed, len(goals))

@@ -16,6 +16,7 @@ import numpy as np
 
 from data.checks import Floats
 from data.progress import Progress, Watch
+from engine.accounts.metrics import FORMULAS
 from engine.workload import GPU_START_S, Workload
 from optimizer.evidence.betting import (
     DEFAULT_SEARCHES,
@@ -292,7 +293,9 @@ class NullTest:
     build_settings: Callable[..., RowSettings[Any]]
     strength: Figure  # of the run's pick; undefined, it counts as that of an empty front
     # Fields of `NullKind` that stand beside the strength, of the searches that count.
-    compare: Callable[[Sequence[NullSearch]], Mapping[str, Any]] = lambda _: {}
+    compare: Callable[[Sequence[NullSearch]], Mapping[str, Any]] = lambda _: {
+        "objectives": {}, "hypervolume": None,
+    }  # fmt: skip
     noun: str = "searches"  # in words
 
     def make(
@@ -372,32 +375,18 @@ class NullTest:
             counted = self._tally(kept, planned)
             searches = [kept.known[number + 1] for number in range(counted.searches)]
             if searches:
-                strengths = [search.strength for search in searches]
-                kinds[kind] = build_kind(
-                    counted, self.strength.number, strengths, **self.compare(searches)
+                strength = self.strength.number
+                kinds[kind] = NullKind(
+                    run=counted.searches,
+                    stopped=counted.is_stopped,
+                    wealth=counted.best,
+                    strength=Compared(strength, counted.at_least, counted.p),
+                    strengths=tuple(search.strength for search in searches),
+                    **self.compare(searches),
                 )
             if not counted.is_more:
                 break
         return kinds
-
-
-def build_kind(
-    counted: Tally,
-    strength: Number,
-    strengths: Sequence[Number],
-    objectives: Mapping[str, Compared] | None = None,
-    hypervolume: Compared | None = None,
-) -> NullKind:
-    """Searches on a kind of market, as counted by their strengths."""
-    return NullKind(
-        run=counted.searches,
-        stopped=counted.is_stopped,
-        wealth=counted.best,
-        strength=Compared(strength, counted.at_least, counted.p),
-        objectives=objectives or {},
-        hypervolume=hypervolume,
-        strengths=tuple(strengths),
-    )
 
 
 def build_null_record(run: "JudgedRun") -> NullRecord | None:
@@ -471,7 +460,7 @@ def hypervolume(values: Floats, names: Sequence[str], maximised: Sequence[bool])
         return make_undefined(f"more than {EXACT_OBJECTIVES} objectives")
     reference = np.array(
         [
-            IDLE.get(name, 0.0 if is_up else math.nan)
+            IDLE.get(name, 0.0 if is_up and name in FORMULAS else math.nan)
             for name, is_up in zip(names, maximised, strict=True)
         ]
     )

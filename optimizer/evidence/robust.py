@@ -206,7 +206,7 @@ def compute_feasible_strengths(task: "Task", engine: "Engine", genomes: Floats) 
     if not len(genomes):
         return np.empty(0)
     accumulators, account = engine.evaluate_account(genomes)
-    judged = task.goals.alone.judge(task.metrics(accumulators, account))
+    judged = task.goals.alone.judge(task.metrics(accumulators, account), genomes=genomes)
     values: Floats = np.where(judged.violations == 0, compute_strengths(account), np.nan)
     return values
 

@@ -1,15 +1,17 @@
 """A front in words: why it is empty, the nearest candidate, what to change, its bounds."""
 
-import re
 from collections.abc import Container, Iterator, Mapping
 
 import numpy as np
 
 from data.shell import quote_word
-from engine.accounts.metrics import FEWEST_DAYS
+from engine.accounts.metrics import FEWEST_DAYS, MetricTable
+from engine.accounts.metrics import UNDEFINED as UNDEFINED_METRICS
 from optimizer.formatting import format_count, metric, number
-from optimizer.goals.constraints import Constraint, parse_constraint
-from optimizer.goals.objectives import RUINED, TOO_FEW_TRADES
+from optimizer.goals.arithmetic import REASONS, Inputs, evaluate
+from optimizer.goals.constraints import Constraint, find_constraint
+from optimizer.goals.formulas import read_formula
+from optimizer.goals.objectives import RUINED, TOO_FEW_TRADES, find_base
 from optimizer.search.generation import Floats
 
 BROKEN, UNDEFINED = "broken", "undefined"
@@ -65,7 +67,10 @@ def by_count(failures: Mapping[str, int]) -> list[str]:
 
 
 def describe_nearest(
-    failures: Mapping[str, int], metrics: Figures, undefined: Mapping[str, str]
+    failures: Mapping[str, int],
+    metrics: Figures,
+    undefined: Mapping[str, str],
+    formulas: Mapping[str, str] | None = None,
 ) -> str:
     """The candidate nearest to being feasible: its trades, and what it misses.
 
@@ -73,8 +78,10 @@ def describe_nearest(
         failures: Of the whole search, by name.
         metrics: Of the candidate, as people read them.
         undefined: Reasons of those that are None.
+        formulas: Of objectives with a name, by it.
     """
-    missed = list(dict.fromkeys(_list_missed_limits(failures, metrics, undefined)))
+    named = formulas or {}
+    missed = list(dict.fromkeys(_list_missed_limits(failures, metrics, undefined, named)))
     parts = [format_count(int(metrics.get("trades") or 0), "trade")]
     if rejected := int(metrics.get("rejected") or 0):
         parts.append(f"{format_count(rejected, 'signal')} rejected")
@@ -96,7 +103,9 @@ def advise(
         undefined: Reasons of what is undefined of it.
         is_silent: Whether no bar that was searched on has a volume.
     """
-    asked = (_metric(name.partition(":")[2]) for name in failures if name.startswith(UNDEFINED))
+    asked = (
+        _find_metric(name.partition(":")[2]) for name in failures if name.startswith(UNDEFINED)
+    )
     if short := [name for name in asked if undefined.get(name) == "few_days"]:
         return (
             f"Fewer than {FEWEST_DAYS} days with bars have no {short[0]}: search on longer data, "
@@ -119,27 +128,51 @@ def advise(
         return f"Loosen what failed most, or let it be missed: --constraint {soft}."
     if kind != UNDEFINED:
         return REMEDIES.get(kind, REMEDIES[TOO_FEW_TRADES])
-    name = _metric(text)
-    if re.search("[<>]", text):
+    name = _find_metric(text)
+    if find_constraint(text) is not None:
         return f"Leave out --constraint {quote_word(text)}: most candidates have no {name}."
     return f"Search for what is defined, such as --objectives strength,mean_r, not {name}."
 
 
 def _list_missed_limits(
-    failures: Mapping[str, int], metrics: Figures, undefined: Mapping[str, str]
+    failures: Mapping[str, int],
+    metrics: Figures,
+    undefined: Mapping[str, str],
+    formulas: Mapping[str, str],
 ) -> Iterator[str]:
     """Everything that failed in the search and that this candidate misses too."""
     for failure in failures:
         kind, _, text = failure.partition(":")
         if kind not in (BROKEN, UNDEFINED):
             continue
-        name = _metric(text)
-        value = metrics.get(name)
+        name = _find_metric(text)
+        value, why = _evaluate(formulas.get(text, name), metrics, undefined)
         if value is None:
-            yield f"{name} undefined ({undefined.get(name, 'unknown').replace('_', ' ')})"
-        elif kind == BROKEN and _is_missed(bound := parse_constraint(text), value):
+            yield f"{name} undefined ({why.replace('_', ' ')})"
+        elif kind == BROKEN and (bound := find_constraint(text)) and _is_missed(bound, value):
             limit = metric(name, bound.bound)
             yield f"{name} {metric(name, value)} where {bound.sign} {limit} is asked"
+
+
+def _evaluate(
+    name: str, metrics: Figures, undefined: Mapping[str, str]
+) -> tuple[float | None, str]:
+    """A metric or a formula of a candidate's figures; where undefined None, and why."""
+    term = read_formula(name) if name not in metrics else None
+    known = () if term is None else term.list_names("metric")
+    if term is None or term.list_names("gene") or not set(known) <= metrics.keys():
+        return metrics.get(name), undefined.get(name, "unknown")
+    values = [np.nan if (value := metrics[one]) is None else value for one in known]
+    reasons = [UNDEFINED_METRICS.index(undefined.get(one, "")) for one in known]
+    shape = (1, 1, len(known))
+    table = MetricTable(
+        np.reshape(values, shape), np.reshape(reasons, shape).astype(np.int8),
+        np.zeros((1, 1), np.bool_), known,
+    )  # fmt: skip
+    found = evaluate(term, Inputs(table, {}), explains=True)
+    if found.reasons is None:
+        return float(found.numbers[0, 0]), ""
+    return None, REASONS[int(found.reasons[0, 0])]
 
 
 def _is_missed(bound: Constraint, value: float) -> bool:
@@ -147,10 +180,10 @@ def _is_missed(bound: Constraint, value: float) -> bool:
     return not bound.over and not bound.holds(np.array([value])).all()
 
 
-def _metric(text: str) -> str:
-    """The metric of an objective or a constraint."""
-    (name,) = re.findall(r"^\w+", text)
-    return str(name)
+def _find_metric(text: str) -> str:
+    """The metric or formula of an objective or a constraint, by its name."""
+    bound = find_constraint(text)
+    return find_base(text) if bound is None else bound.metric
 
 
 def _words(failure: str) -> str:

@@ -1,4 +1,4 @@
-"""Constraints, such as ``max_drawdown <= 0.3``, and how windows make one number."""
+"""Constraints, such as ``max_drawdown <= 0.3`` or ``cagr / max_drawdown > 2``, and windows."""
 
 import re
 from collections.abc import Sequence
@@ -7,15 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from engine.accounts.metrics import METRICS
 from optimizer.errors import ConfigError
-from optimizer.other_programs import describe_unknown
+from optimizer.goals.arithmetic import check_powers, evaluate_constant
+from optimizer.goals.formulas import FormulaNode, quote, read_comparison
 from optimizer.search.generation import Floats
 
-ALIASES = {"expectancy": "mean_r"}
-"""Other names of metrics, as traders call them."""
-
-FORM = "METRIC <= NUMBER, with <, <=, > or >=, and 'soft' behind it if it may be missed"
+FORM = "FORMULA <= NUMBER, with <, <=, > or >=, and 'soft' behind it if it may be missed"
 
 LEAST_MISS = 2.0**-1000
 """Violation of a bound that is missed by the strictness of a comparison alone."""
@@ -37,12 +34,6 @@ RANGES = {
 }
 """Ranges of metrics; others can be any number."""
 
-_TEXT = re.compile(
-    r"\s*(?P<metric>\w+)(?:@(?P<over>\w+))?\s*(?P<sign><=|>=|<|>)\s*"
-    r"(?P<bound>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?)(?P<percent>\s*%)?"
-    r"(?:\s+(?P<kind>soft|hard))?\s*"
-)
-
 POOLED = "pooled"
 MEAN = "mean"
 WORST = "worst"
@@ -52,14 +43,17 @@ FORMS = (
 )
 """How windows may be taken together, in words."""
 
+TURNED = str.maketrans("<>", "><")
+"""Signs of a comparison whose sides are exchanged."""
+
 _QUANTILE = re.compile(r"q([1-9][0-9]?)")
 
 
 @dataclass(frozen=True)
 class Constraint:
-    """A comparison of a metric with a number."""
+    """A comparison of a metric, or of a formula, with a number."""
 
-    metric: str
+    metric: str  # canonical text
     sign: str
     bound: float  # the number, finite
     is_soft: bool = False  # whether it may be missed; how far is then one more objective
@@ -68,13 +62,22 @@ class Constraint:
     @property
     def name(self) -> str:
         """As short as it can be written, such as ``max_drawdown<=0.3``."""
-        over = f"@{self.over}" if self.over else ""
-        return f"{self.metric}{over}{self.sign}{self.bound!r}"
+        if self.metric.isidentifier():
+            over = f"@{self.over}" if self.over else ""
+            return f"{self.metric}{over}{self.sign}{self.bound!r}"
+        formula = f"({self.metric})@{self.over}" if self.over else self.metric
+        return f"{formula} {self.sign} {self.bound!r}"
 
     @property
     def text(self) -> str:
         """Text that `parse_constraint` reads back."""
         return f"{self.name} soft" if self.is_soft else self.name
+
+    @property
+    def as_objective(self) -> str:
+        """The same as an objective, in which nearer to holding is better."""
+        over = f"@{self.over}" if self.over else ""
+        return f"{self.metric}:{'max' if self.wants_more else 'min'}{over}"
 
     @property
     def wants_more(self) -> bool:
@@ -112,21 +115,37 @@ def parse_constraint(text: str) -> Constraint:
     >>> parse_constraint("max_drawdown <= 30%").text
     'max_drawdown<=0.3'
     """
-    match = _TEXT.fullmatch(text)
-    if match is None:
-        raise ConfigError(f"constraint '{text}' must look like {FORM}")
-    metric = ALIASES.get(match["metric"], match["metric"])
-    if metric not in METRICS:
-        problem = describe_unknown("metric", metric, list(METRICS))
-        raise ConfigError(f"constraint '{text}': {problem}")
-    bound = float(match["bound"]) / (100.0 if match["percent"] else 1.0)
-    if not np.isfinite(bound) or abs(bound) > LARGEST_MISS:
-        raise ConfigError(f"constraint '{text}': {match['bound']} is too large a number")
     try:
-        over = check_aggregation(match["over"]) if match["over"] else ""
+        read = read_comparison(text)
+        for side in () if read is None else (read.left, read.right):
+            check_powers(side)
     except ConfigError as error:
-        raise ConfigError(f"constraint '{text}': {error}") from None
-    return Constraint(metric, match["sign"], bound, match["kind"] == "soft", over)
+        raise ConfigError(f"constraint {quote(text)} {error}") from None
+    if read is None:
+        raise ConfigError(f"constraint {quote(text)} must look like {FORM}")
+    left, right, sign = read.left, read.right, read.sign
+    if left.is_constant:
+        left, right, sign = right, left, sign.translate(TURNED)
+    if left.is_constant:
+        raise ConfigError(f"constraint {quote(text)} names neither a metric nor a gene")
+    if not right.is_constant:
+        left, right = FormulaNode("-", (left, right)), FormulaNode("number")
+    bound = evaluate_constant(right)
+    if not abs(bound) <= LARGEST_MISS:
+        raise ConfigError(f"constraint {quote(text)}: {right.text} is no number, or too large")
+    try:
+        over = check_aggregation(read.over) if read.over else ""
+    except ConfigError as error:
+        raise ConfigError(f"constraint {quote(text)}: {error}") from None
+    return Constraint(left.text, sign, bound, read.kind == "soft", over)
+
+
+def find_constraint(text: str) -> Constraint | None:
+    """Constraint of a text or a name; None where it is an objective's."""
+    try:
+        return parse_constraint(text)
+    except ConfigError:
+        return None
 
 
 def parse_constraints(texts: Sequence[str]) -> tuple[Constraint, ...]:

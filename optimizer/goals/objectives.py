@@ -1,4 +1,4 @@
-"""Goals of a search: metrics as objectives to minimise, and infeasibility with its reason.
+"""Goals of a search: metrics and formulas of them to minimise, and infeasibility with its reason.
 
 An individual is infeasible, with a named reason, when it lost all its equity, when it trades too
 seldom to be judged, when an objective is undefined, or when it breaks a hard constraint. All is
@@ -10,21 +10,28 @@ constraint, and is the best there is as such an objective, of several the one of
 import re
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
-from engine.accounts.metrics import METRICS, MetricTable
+from engine.accounts.account import ACCOUNT_METRICS
+from engine.accounts.metrics import FORMULAS, METRICS, MetricTable
 from optimizer.errors import ConfigError
-from optimizer.formatting import NEVER_LOST, WITHOUT_LOSSES
-from optimizer.goals.constraints import (
+from optimizer.formatting import HELD_OUT, MEANINGS, NEVER_LOST, WITHOUT_LOSSES
+from optimizer.goals.arithmetic import Inputs, check_powers, evaluate, list_values
+from optimizer.goals.constraints import POOLED, Constraint, check_aggregation, over_windows
+from optimizer.goals.formulas import (
     ALIASES,
-    POOLED,
-    Constraint,
-    check_aggregation,
-    over_windows,
+    FUNCTIONS,
+    LONGEST_QUOTE,
+    FormulaNode,
+    explain_metric,
+    quote,
+    read_formula,
+    split_list,
 )
 from optimizer.goals.near import NEAR, Neighbourhoods
-from optimizer.goals.violations import list_values, measure_misses, sum_columns
+from optimizer.goals.violations import measure_misses, sum_columns
 from optimizer.other_programs import describe_other, describe_unknown
 from optimizer.search.generation import Evaluation, Floats, Indices
 from strategy.errors import unknown
@@ -40,7 +47,12 @@ MISSED = "missed"
 
 DIRECTIONS = {"max": True, "min": False}
 
-_TEXT = re.compile(r"(?P<name>\w*)(?::(?P<direction>\w*))?(?:@(?P<over>\w*))?")
+_TEXT = re.compile(
+    r"(?:(?P<name>[^\W\d]\w*)\s*=(?!=))?(?P<formula>[^:@]*)"
+    r"(?::(?P<direction>\w*))?(?:@(?P<over>\w*))?"
+)
+
+LONGEST_NAME = 40
 
 
 @dataclass(frozen=True)
@@ -48,11 +60,13 @@ class Objective:
     """One thing to strive for.
 
     Raises:
-        ConfigError: When there is no such metric.
+        ConfigError: When there is no such metric, and it is no formula.
     """
 
-    name: str  # how people ask for it, such as ``sharpe`` or ``sharpe@worst``
-    metric: str
+    # Short for people: a metric, the name of a formula, or the formula; with ``:min`` or ``:max``
+    # where it is turned, and with the way of taking windows together behind ``@``.
+    name: str
+    metric: str  # or a formula in canonical text
     maximise: bool  # whether more of it is better
     # How windows are taken together, empty for the way of the run; or ``near``, that of a
     # member and its neighbours, whose windows are taken together the way of the run.
@@ -69,8 +83,12 @@ class Objective:
         return replace(self, name=self.name.removesuffix(f"@{NEAR}"), over="")
 
     def __post_init__(self) -> None:
-        if self.metric not in METRICS:
-            raise ConfigError(unknown("metric", self.metric, list(METRICS)))
+        read_formula(self.metric)
+
+    @property
+    def is_formula(self) -> bool:
+        """Whether it is no metric of all that are shown."""
+        return self.metric not in METRICS
 
 
 MAXIMISED = (
@@ -115,6 +133,7 @@ class Goals:
     # How the windows of a metric are taken together where it names no other way, trades
     # included; unless pooled, a metric that is undefined in one window is undefined.
     over: str = POOLED
+    gene_names: tuple[str, ...] = ()  # [G], for formulas that read genes
 
     def __post_init__(self) -> None:
         if not self.objectives:
@@ -128,6 +147,8 @@ class Goals:
                 raise ConfigError(
                     f"objective '{name}' is the same as '{seen[key]}': leave one of them out"
                 )
+            if name in seen.values():
+                raise ConfigError(f"objective '{name}' is the name of two formulas")
             seen[key] = name
         if self.min_trades < 0:
             raise ConfigError(f"min_trades must be at least 0, got {self.min_trades}")
@@ -154,11 +175,29 @@ class Goals:
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:
-        """Metrics that a judgement asks for, in the order of `METRICS`."""
-        objectives = {objective.metric for objective in self.objectives}
-        constraints = {constraint.metric for constraint in self.constraints}
-        wanted = {"trades"} | objectives | constraints
-        return tuple(name for name in METRICS if name in wanted)
+        """Metrics that a judgement asks for, in the order of `FORMULAS`."""
+        wanted = {"trades", *chain(*(term.list_names("metric") for term in self._terms))}
+        return tuple(name for name in FORMULAS if name in wanted)
+
+    @cached_property
+    def genes(self) -> tuple[str, ...]:
+        """Genes that formulas read."""
+        return tuple(dict.fromkeys(chain(*(term.list_names("gene") for term in self._terms))))
+
+    @cached_property
+    def formulas(self) -> dict[str, str]:
+        """Formulas of the objectives that have a name of their own, by it."""
+        return {
+            goal.name: goal.metric
+            for goal in self.objectives
+            if (base := find_base(goal.name)) != goal.metric and base not in OBJECTIVES
+        }
+
+    @cached_property
+    def _terms(self) -> tuple[FormulaNode, ...]:
+        """Formulas of objectives and constraints."""
+        goals: tuple[Objective | Constraint, ...] = (*self.objectives, *self.constraints)
+        return tuple(read_formula(goal.metric) for goal in goals)
 
     @cached_property
     def near(self) -> tuple[Objective, ...]:
@@ -172,7 +211,9 @@ class Goals:
         distinct = {(goal.metric, goal.over or self.over): goal for goal in alone}
         return replace(self, objectives=tuple(distinct.values()))
 
-    def judge(self, metrics: MetricTable, near: Floats | None = None) -> Evaluation:
+    def judge(
+        self, metrics: MetricTable, near: Floats | None = None, genomes: Floats | None = None
+    ) -> Evaluation:
         """Turn metrics into objectives to minimise, violations and failures.
 
         A violation is the distance of an individual from feasibility, so that a search without any
@@ -193,14 +234,16 @@ class Goals:
             metrics: Of P individuals in W windows, W at least 1. A value that is not finite counts
                 as undefined.
             near: [P, N] what `near` objectives reach, as `values_near` has it.
+            genomes: [P, G], where a formula reads genes.
 
         Returns:
             The evaluation; objectives of infeasible individuals are NaN.
         """
-        trades = self._over(metrics, "trades")  # [P]
-        reached = self._list_objective_values(metrics, near)  # O times [P]
+        inputs = self.read_inputs(metrics, genomes)
+        trades = self._over(inputs, "trades")  # [P]
+        reached = self._list_objective_values(inputs, near)  # O times [P]
         bounded = {
-            c: self._over(metrics, c.metric, c.over, more_is_better=c.wants_more)
+            c: self._over(inputs, c.metric, c.over, more_is_better=c.wants_more)
             for c in self.constraints
         }
         hard = measure_misses(bounded, len(trades), is_soft=False)  # [P, C]
@@ -237,26 +280,36 @@ class Goals:
         goals: tuple[Objective | Constraint, ...] = (*self.objectives, *self.constraints)
         return POOLED in (self.over, *(goal.over for goal in goals))
 
-    def compute_objectives(self, metrics: MetricTable, near: Floats | None) -> Floats:
+    def compute_objectives(
+        self, metrics: MetricTable, near: Floats | None, genomes: Floats
+    ) -> Floats:
         """Values of individuals in each objective, feasible or not, [P, O]; NaN if undefined."""
-        return np.column_stack(self._list_objective_values(metrics, near))
+        return np.column_stack(
+            self._list_objective_values(self.read_inputs(metrics, genomes), near)
+        )
 
-    def _list_objective_values(self, metrics: MetricTable, near: Floats | None) -> list[Floats]:
+    def read_inputs(self, metrics: MetricTable, genomes: Floats | None) -> Inputs:
+        """Inputs of formulas: metrics of P individuals, whose genomes are [P, G]."""
+        columns = {} if genomes is None else dict(zip(self.gene_names, genomes.T, strict=False))
+        return Inputs(metrics, columns)
+
+    def _list_objective_values(self, inputs: Inputs, near: Floats | None) -> list[Floats]:
         """Values of individuals in each objective, O times [P]."""
         of_near = iter(() if near is None else near.T)
         return [
             next(of_near)
             if goal.is_near
-            else self._over(metrics, goal.metric, goal.over, more_is_better=goal.maximise)
+            else self._over(inputs, goal.metric, goal.over, more_is_better=goal.maximise)
             for goal in self.objectives
         ]
 
     def values_near(self, around: Neighbourhoods, metrics: MetricTable) -> Floats:
         """Values in each objective of `near`, [P, N], from metrics of all neighbourhoods [U]."""
+        inputs = self.read_inputs(metrics, around.genomes)
         values = np.column_stack(
-            [self._over(metrics, o.metric, more_is_better=o.maximise) for o in self.near]
+            [self._over(inputs, o.metric, more_is_better=o.maximise) for o in self.near]
         )
-        is_feasible = self.alone.judge(metrics).violations == 0
+        is_feasible = self.alone.judge(metrics, genomes=around.genomes).violations == 0
         feasible = np.where(is_feasible[:, None], values, np.nan)
         return around.worst_quarter(feasible, [o.maximise for o in self.near])
 
@@ -275,22 +328,27 @@ class Goals:
         return np.where(self.maximised, -1.0, 1.0)
 
     def _over(
-        self, metrics: MetricTable, metric: str, over: str = "", *, more_is_better: bool = True
+        self, inputs: Inputs, metric: str, over: str = "", *, more_is_better: bool = True
     ) -> Floats:
-        """A metric [P], its windows taken together."""
-        how = over or self.over
-        values = list_values(metrics.pooled if how == POOLED else metrics, metric)
+        """A metric or a formula [P], its windows taken together."""
+        how, term = over or self.over, read_formula(metric)
+        table = inputs.table.pooled if how == POOLED else inputs.table
+        if term.kind == "metric":
+            values = list_values(table, metric)
+        else:
+            numbers = evaluate(term, inputs._replace(table=table)).numbers
+            values = np.broadcast_to(numbers, table.values.shape[:2])
         if how == POOLED:
             together = values[:, 0]
         else:
             together = over_windows(values, how, more_is_better=more_is_better)
-        if metric not in WITHOUT_LOSSES:
+        if WITHOUT_LOSSES.keys().isdisjoint(term.list_names("metric")):
             return together
-        is_endless = np.isinf(together)
-        if not more_is_better:
-            return np.where(is_endless, np.nan, together)
-        best = NEVER_LOST + self._over(metrics, "trades")
-        return np.where(is_endless, best, np.minimum(together, NEVER_LOST))
+        sign = 1.0 if more_is_better else -1.0
+        best = NEVER_LOST + self._over(inputs, "trades")
+        towards = sign * together
+        finite = np.where(np.isinf(towards), np.nan, np.minimum(towards, NEVER_LOST))
+        return sign * np.where(towards == np.inf, best, finite)
 
     def _most_broken(self, hard: Floats) -> Indices:
         """Failure code [P] of the hard constraint that is missed most, 0 where all hold."""
@@ -300,57 +358,117 @@ class Goals:
         return np.where(hard.any(axis=1), first + hard.argmax(axis=1), 0)
 
 
+def find_base(name: str) -> str:
+    """A metric, a formula or its name, in the name of an objective."""
+    return name.partition("@")[0].partition(":")[0]
+
+
 def is_maximised(name: str) -> bool:
     """Whether more is better of an objective that bears this name in a result."""
-    return name != MISSED and parse_objective(name).maximise
+    base, _, direction = name.partition("@")[0].partition(":")
+    if direction or base not in OBJECTIVES:
+        return direction != "min" and name != MISSED
+    return OBJECTIVES[base].maximise
+
+
+def find_metric(name: str) -> str | None:
+    """Metric of an objective that bears this name in a result; None of a formula."""
+    base = find_base(name)
+    metric = ALIASES.get(base, base)
+    return metric if metric in METRICS else None
 
 
 def parse_objective(text: str) -> Objective:
-    """Read one objective.
+    """Read one objective: a metric or a formula, maybe with a name before it.
 
     ``:min`` or ``:max`` turns it; ``@pooled``, ``@mean``, ``@worst`` or ``@q25`` is how windows are
-    taken together; ``@near`` asks the neighbours too.
+    taken together; ``@near`` asks the neighbours too. More of a formula is better.
 
     Raises:
         ConfigError: When something in it is unknown (the nearest one is offered).
 
     >>> parse_objective("trades:min@worst")
     Objective(name='trades:min@worst', metric='trades', maximise=False, over='worst')
+    >>> parse_objective("robust = cagr/max(max_drawdown, 5%)")
+    Objective(name='robust', metric='cagr / max(max_drawdown, 0.05)', maximise=True, over='')
     """
+    text = text.strip()
     match = _TEXT.fullmatch(text)
-    if match is None and (answer := describe_other(text)):
+    if match is None and len(text) <= LONGEST_QUOTE and (answer := describe_other(text)):
         raise ConfigError(f"objective {answer}")
     if match is None:
-        raise ConfigError(f"objective '{text}' must look like sharpe, trades:min or sharpe@worst")
+        raise ConfigError(
+            f"objective {quote(text)} must look like sharpe, trades:min, sharpe@worst, "
+            "or calm = cagr / max(max_drawdown, 0.05)"
+        )
     name, direction, over = match["name"], match["direction"], match["over"]
-    if name not in OBJECTIVES:
-        raise ConfigError(describe_unknown("objective", name, list(OBJECTIVES)))
+    formula = match["formula"].strip()
+    term = _read_term(text, formula, text.index(formula, match.start("formula")))
     if direction is not None and direction not in DIRECTIONS:
-        raise ConfigError(f"objective '{text}': {unknown('direction', direction, ['max', 'min'])}")
-    published = OBJECTIVES[name]
-    maximise = published.maximise if direction is None else DIRECTIONS[direction]
-    turned = "" if maximise == published.maximise else f":{direction}"
+        raise ConfigError(
+            f"objective {quote(text)}: {unknown('direction', direction, ['max', 'min'])}"
+        )
+    base = formula if formula in OBJECTIVES else term.text
+    if term.name and base not in OBJECTIVES and direction is None:
+        raise ConfigError(
+            f"objective {quote(text)}: write {base}:max or {base}:min, more or less of it"
+        )
+    published = base not in OBJECTIVES or OBJECTIVES[base].maximise
+    maximise = published if direction is None else DIRECTIONS[direction]
+    shown = base if name is None else _check_name(name, text)
+    is_turned = maximise != (shown not in OBJECTIVES or OBJECTIVES[shown].maximise)
+    is_said = term.name and shown == term.text and shown not in OBJECTIVES
+    turned = f":{'max' if maximise else 'min'}" if is_turned or is_said else ""
     if over is None:
-        return Objective(f"{name}{turned}", published.metric, maximise)
+        return Objective(f"{shown}{turned}", term.text, maximise)
     if over != NEAR:
         try:
             check_aggregation(over)
         except ConfigError as error:
-            raise ConfigError(f"objective '{text}': {error}, or {NEAR}") from None
-    return Objective(f"{name}{turned}@{over}", published.metric, maximise, over)
+            raise ConfigError(f"objective {quote(text)}: {error}, or {NEAR}") from None
+    return Objective(f"{shown}{turned}@{over}", term.text, maximise, over)
+
+
+def _read_term(text: str, formula: str, begin: int) -> FormulaNode:
+    """Formula of an objective, errors with the place in its whole text."""
+    is_word = re.fullmatch(r"\w*", formula) and len(formula) <= LONGEST_QUOTE
+    if is_word and ALIASES.get(formula, formula) not in FORMULAS:
+        if formula in ACCOUNT_METRICS:
+            raise ConfigError(f"objective {quote(text)}: {explain_metric(formula)}")
+        raise ConfigError(describe_unknown("objective", formula, list(OBJECTIVES)))
+    try:
+        term = read_formula(" " * begin + formula)
+        check_powers(term)
+    except ConfigError as error:
+        answer = describe_other(text) if len(text) <= LONGEST_QUOTE else ""
+        raise ConfigError(f"objective {answer or f'{quote(text)} {error}'}") from None
+    if term.is_constant:
+        raise ConfigError(f"objective {quote(text)} names neither a metric nor a gene")
+    return term
+
+
+def _check_name(name: str, text: str) -> str:
+    """The name of a formula, which nothing else has."""
+    if name in (*MEANINGS, *FORMULAS, *FUNCTIONS, MISSED, "gene") or name.startswith(HELD_OUT):
+        raise ConfigError(f"objective {quote(text)}: '{name}' is taken, name it otherwise")
+    if len(name) > LONGEST_NAME:
+        raise ConfigError(f"objective {quote(text)}: a name has up to {LONGEST_NAME} letters")
+    return name
 
 
 def parse_objectives(text: str) -> tuple[Objective, ...]:
-    """Read objectives from a comma-separated list, such as ``"sharpe,max_drawdown@worst"``.
+    """Read objectives between commas, such as ``"sharpe,min(cagr, 1)@worst"``.
 
     Raises:
         ConfigError: Naming every one that is wrong or missing.
     """
     objectives: list[Objective] = []
     problems: list[str] = []
-    for part in (part.strip() for part in text.split(",")):
+    for part in split_list(text):
         if not part:
-            raise ConfigError(f"objectives '{text}' lack a name; known: {', '.join(OBJECTIVES)}")
+            raise ConfigError(
+                f"objectives {quote(text)} lack a name; known: {', '.join(OBJECTIVES)}"
+            )
         try:
             objectives.append(parse_objective(part))
         except ConfigError as error:

@@ -1,23 +1,11 @@
-"""How far individuals are from keeping constraints, and metrics that lack nothing but losses."""
+"""How far individuals are from keeping constraints."""
 
 from collections.abc import Mapping
 
 import numpy as np
 
-from engine.accounts.metrics import NO_DRAWDOWN, NO_LOSSES, MetricTable
-from optimizer.formatting import WITHOUT_LOSSES
 from optimizer.goals.constraints import Constraint
 from optimizer.search.generation import Floats
-
-
-def list_values(table: MetricTable, metric: str) -> Floats:
-    """A metric [P, W]: infinity where it is undefined for want of losses, else NaN where it is."""
-    values = table.column(metric)
-    known: Floats = np.where(np.isfinite(values), values, np.nan)
-    if metric not in WITHOUT_LOSSES:
-        return known
-    reasons = table.why(metric)
-    return np.where((reasons == NO_LOSSES) | (reasons == NO_DRAWDOWN), np.inf, known)
 
 
 def measure_misses(values: Mapping[Constraint, Floats], count: int, *, is_soft: bool) -> Floats:

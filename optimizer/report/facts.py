@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from data.bars import Window
-from optimizer.formatting import HELD_OUT, format_count, minute, number
+from optimizer.formatting import HELD_OUT, describe_formulas, format_count, minute, number
 from optimizer.goals.advice import describe_bounds
 from optimizer.report.charts.chart import words
 from optimizer.report.orders import Fact, describe_money
@@ -75,6 +75,7 @@ def _summarize_search(run: Tables) -> list[Fact]:
     return [
         ("Certificate", describe_comparison(run)),
         ("Objectives", ", ".join(words(name) for name in run.objectives)),
+        *[("Formula", line) for line in describe_formulas(run.header.formulas)],
         ("Tried", f"{describe_trials(run)}; seed {run.header.seed}{ended}"),
     ]
 

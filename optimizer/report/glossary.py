@@ -62,6 +62,7 @@ def terms(run: Tables) -> dict[str, str]:
     """Every term of a run's page and what it means, in the order of the alphabet."""
     names = [str(name).removeprefix(HELD_OUT) for name in run.front.columns] if run.members else []
     definitions: Mapping[str, str] = {
+        **{words(name): formula for name, formula in run.header.formulas.items()},
         **{words(name): MEANINGS[name] for name in names if name in MEANINGS},
         **TERMS,
         **(OF_A_SEARCH if run.is_search else {}),

@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.accounts.metrics import METRICS
 from optimizer.errors import ConfigError
-from optimizer.goals.objectives import parse_objective
+from optimizer.goals.objectives import find_metric
 from optimizer.report.tables import Tables
 from optimizer.report.trades import Ints
 from optimizer.run.importance import count_needed, importance
@@ -77,7 +77,11 @@ def find_candidates(run: Tables, metric: str, most: int | None = None) -> Candid
             return Candidates(known.genomes, np.where(known.violations == 0, values, np.nan))
         genomes = find_points(store, run.task, most)
     points = measure_points(run.task, genomes)
-    values = points.values[:, METRICS.index(parse_objective(metric).metric)]
+    if (base := find_metric(metric)) is not None:
+        values = points.values[:, METRICS.index(base)]
+    else:
+        problem = run.task.problem(run.task.engine(device="cpu"))
+        values = problem.measure_objectives(genomes)[:, run.objectives.index(metric)]
     is_feasible = [not why for why in points.failures]
     return Candidates(genomes, np.where(is_feasible, values, np.nan), is_lattice(run))
 

@@ -95,7 +95,9 @@ def build_page_data(run: Tables, chosen: Chosen | None) -> Plain:
         "columns": {},
         "details": {},
         "shared": shared,
-        "meanings": {words(name): meaning for name, meaning in MEANINGS.items()},
+        "meanings": {
+            words(name): meaning for name, meaning in {**MEANINGS, **run.header.formulas}.items()
+        },
         "called": "" if run.is_search else run.name_member(0),
         "reasons": [words(reason) for reason in REASONS],
         "command": f"{write_command('report', run.path)} --member ",

@@ -324,7 +324,8 @@ def compare_runs(**runs: Run) -> pd.DataFrame:
         ConfigError: When objectives, bars or costs differ.
     """
     objectives = {run.objectives for run in runs.values()}
-    if len(objectives) != 1:
+    formulas = [run.header.formulas for run in runs.values()]
+    if len(objectives) != 1 or any(each != formulas[0] for each in formulas):
         raise ConfigError(f"fronts of different objectives cannot be compared: {objectives}")
     headers = [run.header for run in runs.values()]
     measured = [(header.data, header.windows, header.costs) for header in headers]

@@ -8,7 +8,7 @@ import numpy as np
 
 from optimizer.config.run_config import names_deciding
 from optimizer.errors import StoreError
-from optimizer.formatting import format_count, number
+from optimizer.formatting import describe_formulas, format_count, number
 from optimizer.run.record import Identity, different_lines, read_identity
 from optimizer.run.tables import newest_front
 from optimizer.search.generation import Floats, Population
@@ -66,12 +66,12 @@ def compare_runs(stores: Sequence[RunStore]) -> list[RunComparison]:
         StoreError: When a run has recorded nothing, is damaged, or strives for something else.
     """
     headers = [RunHeader.read(store.header) for store in stores]
-    objectives = headers[0].objectives
+    first = _list_goals(headers[0])
     for store, header in zip(stores, headers, strict=True):
-        if header.objectives != objectives:
+        if (goals := _list_goals(header)) != first:
             raise StoreError(
-                f"run '{store.run_id}' strives for {', '.join(header.objectives)} and "
-                f"run '{stores[0].run_id}' for {', '.join(objectives)}: nothing to compare"
+                f"run '{store.run_id}' strives for {', '.join(goals)} and "
+                f"run '{stores[0].run_id}' for {', '.join(first)}: nothing to compare"
             )
     fronts = [newest_front(store) for store in stores]
     runs = [_compare_run(store, number, fronts, stores[0]) for number, store in enumerate(stores)]
@@ -86,6 +86,12 @@ def compare_runs(stores: Sequence[RunStore]) -> list[RunComparison]:
         replace(run, hypervolume=volume, beaten=shares)
         for run, volume, shares in zip(runs, volumes, beaten, strict=True)
     ]
+
+
+def _list_goals(header: RunHeader) -> list[str]:
+    """Objectives, with the formula of each that has a name."""
+    formulas = dict(zip(header.formulas, describe_formulas(header.formulas), strict=True))
+    return [formulas.get(name, name) for name in header.objectives]
 
 
 def _compare_run(

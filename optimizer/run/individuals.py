@@ -59,7 +59,7 @@ def describe_individuals(
     ledgers = engine.ledgers(genomes)
     account = build_account(task, markets.places("search"))
     unseen_account = build_account(task, held_out_indices) if held_out_indices else None
-    shown = dict.fromkeys([*(goal.metric for goal in goals.objectives), *BY_WINDOW])
+    shown = dict.fromkeys([*(g.metric for g in goals.objectives if not g.is_formula), *BY_WINDOW])
     names = shown if len(markets.all_windows) > 1 else ()
     members = []
     for i, (genome, taken) in enumerate(zip(genomes, ledgers, strict=True)):
@@ -246,6 +246,7 @@ def describe_result(
         population=task.config.population,
         infeasible=count_rejected(store.generations()),
         objectives=task.goals.names,
+        formulas=task.goals.formulas,
         over_windows=task.goals.over,
         front=describe_individuals(task.closed, engine, front.genomes, front.objectives),
         nearest=None if len(front) else _nearest(task, engine, last.population),

@@ -80,7 +80,7 @@ def measure_points(task: Task, genomes: Floats) -> Points:
         part = slice(begin, begin + CHUNK)
         table, _ = measure(engine, genomes[part], spans)
         values[part] = _taken_together(table, goals.over)
-        failures[part] = goals.alone.judge(table).failures
+        failures[part] = goals.alone.judge(table, genomes=genomes[part]).failures
     names = goals.alone.failure_names
     return Points(genomes, values, tuple(names[code] for code in failures.tolist()))
 

@@ -171,13 +171,17 @@ def judge_together(questions: Sequence[Question], answers: Sequence[Answer]) -> 
         same = [number for number in waiting if questions[number].judge == judge]
         waiting = [number for number in waiting if number not in same]
         of_judge = [answers[number] for number in same]
-        for number, part in zip(same, _judge_answers(judge, of_judge), strict=True):
+        genomes_of = [questions[number].genomes for number in same]
+        parts = _judge_answers(judge, genomes_of, of_judge)
+        for number, part in zip(same, parts, strict=True):
             judged[number] = answers[number]._replace(judged=part)
     return judged
 
 
-def _judge_answers(judge: Judge, answers: Sequence[Answer]) -> Iterator[JudgedGenomes]:
-    """Judgements of each of several answers, made at once."""
+def _judge_answers(
+    judge: Judge, genomes_of: Sequence[Floats], answers: Sequence[Answer]
+) -> Iterator[JudgedGenomes]:
+    """Judgements of each of several answers about genomes [P, G] each, made at once."""
     first, ends = answers[0], np.cumsum([len(each.accumulators) for each in answers]).tolist()
     together = first
     if len(answers) > 1:
@@ -187,7 +191,8 @@ def _judge_answers(judge: Judge, answers: Sequence[Answer]) -> Iterator[JudgedGe
             np.concatenate(accounts) if accounts else None,
         )
     metrics, trades = _tabulate(together, judge.spans, judge.goals.metrics)
-    evaluation = judge.goals.judge(metrics)
+    genomes = np.concatenate(genomes_of) if judge.goals.genes else None
+    evaluation = judge.goals.judge(metrics, genomes=genomes)
     for begin, end in pairwise((0, *ends)):
         of_answer = (
             evaluation.objectives[begin:end],
@@ -258,7 +263,7 @@ class EngineProblem:
             return no_evaluation(self.n_objectives)
         if self.goals.near:
             metrics, trades, near = yield from self._measure_with_neighbours(genomes)
-            judged = JudgedGenomes(self.goals.judge(metrics, near), trades)
+            judged = JudgedGenomes(self.goals.judge(metrics, near, genomes), trades)
         else:
             answered = yield Question(genomes, self._pools, self._judge)
             assert answered.judged is not None
@@ -277,7 +282,7 @@ class EngineProblem:
     def ask_objectives(self, genomes: Floats) -> Asking[Floats]:
         """The same; its caller evaluates."""
         metrics, _, near = yield from self._measure_with_neighbours(genomes)
-        return self.goals.compute_objectives(metrics, near)
+        return self.goals.compute_objectives(metrics, near, genomes)
 
     def keep_trials(self) -> None:
         """From now on keep all that is judged, while it fits memory."""

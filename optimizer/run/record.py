@@ -294,6 +294,7 @@ def build_run_header(task: Task, device: str, identity: Identity) -> dict[str, o
         "windows": [[window.start, window.end] for window in markets.windows],
         "held_out": [[window.start, window.end] for window in markets.held_out],
         "objectives": list(task.goals.names),
+        **({"formulas": formulas} if (formulas := task.goals.formulas) else {}),
         "failure_names": list(task.goals.failure_names),
         "costs": identity.costs,
         "generations": config.generations,

@@ -213,7 +213,7 @@ def prepare(
     _check_search_fits(config)
     _check_threads(config.threads)
     template = known or published or find_strategy(config.strategy)
-    goals = parse_goals(config)
+    goals = parse_goals(config, template.layout)
     costs = Costs(**{name: getattr(config, name) for name in CostSettings.model_fields})
     bounds = {gene: (pair[0], pair[1]) for gene, pair in config.bounds.items()}
 
@@ -257,14 +257,26 @@ def prepare(
     return task
 
 
-def parse_goals(config: RunConfig) -> Goals:
-    """Goals of a configuration."""
-    return Goals(
+def parse_goals(config: RunConfig, layout: GenomeLayout) -> Goals:
+    """Goals of a configuration, whose formulas may read the genes of a strategy.
+
+    Raises:
+        ConfigError: When something in them is wrong.
+        GeneError: When there is no such gene.
+    """
+    goals = Goals(
         parse_objectives(config.objectives),
         config.min_trades,
         parse_constraints(config.constraints),
         config.over_windows,
+        layout.names,
     )
+    for name in goals.genes:
+        if layout.gene(name).options:
+            raise ConfigError(f"gene.{name} is no number in a formula: it has options")
+    if taken := [name for name in goals.formulas if name.partition(":")[0] in layout.names]:
+        raise ConfigError(f"objective '{taken[0]}' has the name of a gene: name it otherwise")
+    return goals
 
 
 def check_genome_fits(task: Task, genome: Floats) -> None:

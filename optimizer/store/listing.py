@@ -19,7 +19,7 @@ from optimizer.store.files import DATABASE
 from optimizer.store.labels import find_label_problem, read_labels
 from optimizer.store.lock import is_owned
 from optimizer.store.reader import Reader
-from optimizer.store.searches import hash_question
+from optimizer.store.searches import hash_goals, hash_question
 
 LATEST = "latest"
 """Stands for the run that was created last, wherever a run can be named."""
@@ -61,6 +61,7 @@ class RunSummary:
     expected: float | None = None  # mean R a trade of its pick on other bars; None where not known
     expected_cagr: float | None = None  # growth a year that goes with it
     question: str | None = None  # digest of all that it was asked but its seed
+    goals: tuple[str, str] | None = None  # digests of its bars, and of its goals on them
     tags: tuple[str, ...] = ()  # that a person gave it, as the `note`
     note: str = ""
     drift: str = ""  # of trades since, in a line; empty where it was never watched
@@ -234,6 +235,7 @@ def _build_summary(path: Path, reader: Reader, look: Look | None) -> RunSummary:
         damaged="; ".join(dict.fromkeys(problems)),
         number=reader.number,
         question=hash_question(header),
+        goals=hash_goals(header),
     )
 
 

@@ -159,6 +159,8 @@ class RunResult(Payload):
     # Reasons of all that the whole search evaluated, and how often each.
     infeasible: Mapping[str, int] = field(default_factory=dict)
     objectives: tuple[str, ...]
+    # Formulas of objectives that have a name of their own, by it.
+    formulas: Annotated[Mapping[str, str], OPTIONAL] = field(default_factory=dict)
     # How objectives take windows together where they do not say it themselves.
     over_windows: str = MEAN
     front: tuple[Member, ...]  # its members; as recorded in the order in which they were certified
@@ -396,6 +398,7 @@ class RunHeader(Payload):
     held_out: tuple[tuple[int, int], ...] = ()
     genes: tuple[GeneRecord, ...] = ()
     objectives: tuple[str, ...] = ()
+    formulas: Mapping[str, str] = field(default_factory=dict)  # of objectives with a name, by it
     costs: Mapping[str, float | str | None] = field(default_factory=dict)
     seed: int | None = None
     failure_names: tuple[str, ...] = ("",)  # by the code of a failure

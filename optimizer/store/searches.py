@@ -30,6 +30,19 @@ def hash_question(header: Mapping[str, object]) -> str | None:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def hash_goals(header: Mapping[str, object]) -> tuple[str, str] | None:
+    """Digests of the bars of a run and of its goals on them; None where its header has none."""
+    identity = header.get("identity")
+    if not isinstance(identity, Mapping) or "goals" not in identity:
+        return None
+    of_bars = [identity.get("data_hash"), identity.get("windows")]
+    bars, goals = (
+        hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest()
+        for part in (of_bars, identity["goals"])
+    )
+    return bars, goals
+
+
 def note_question(runs_dir: Path, header: Mapping[str, object]) -> None:
     """Note that a run is begun. Processes that begin at once take turns.
 

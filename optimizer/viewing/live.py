@@ -23,7 +23,7 @@ from optimizer.evidence.judgement import (
 )
 from optimizer.evidence.null import read_null_so_far
 from optimizer.evidence.verdict import Verdict
-from optimizer.formatting import evenly, format_gene, metric, number
+from optimizer.formatting import describe_formulas, evenly, format_gene, metric, number
 from optimizer.report.charts.chart import BLUE, Chart, axis, scatter, words
 from optimizer.report.charts.front import front_2d
 from optimizer.report.charts.judged import null_strengths
@@ -172,7 +172,10 @@ class LiveRun:
         return {
             "headline": f"Generation {newest.number:,} of {number(planned)}"
             + (": the front is polished and replayed" if newest.number == planned else ""),
-            "facts": self._list_facts(planned, len(order)),
+            "facts": [
+                *self._list_facts(planned, len(order)),
+                *[("formula", line) for line in describe_formulas(header.formulas)],
+            ],
             "columns": [words(name) for name in (*header.objectives, *header.gene_names)],
             "members": [{"key": key, "cells": self._candidates[key].cells} for key in keys],
             "charts": {

@@ -59,6 +59,42 @@ def test_constraints_hold_in_the_whole_front(command, market):
     assert shown["front"] == result["front"]
 
 
+def test_a_formula_is_a_goal_like_any_other(command, market):
+    """Its values are those of its metrics, also after a pause; it is shown by its name."""
+    texts = ["calm = cagr / max(max_drawdown, 0.05)", "log(trades) * win_rate - mean_r ^ 0.5@worst"]
+    goals = ("--objective", texts[0], "--objective", texts[1], "--objectives",
+             "max(gene.max_hold, 9):min", "--constraint", "trades * exposure <= trades")  # fmt: skip
+    wanted = ("evolve", "--data", market, *LARGER, "--min-trades", "3", *goals)
+    whole = command(*wanted, "--json").json
+    names = ["calm", "log(trades) * win_rate - mean_r ^ 0.5@worst", "max(gene.max_hold, 9):min"]
+    assert whole["objectives"] == names
+    assert whole["formulas"] == {"calm": "cagr / max(max_drawdown, 0.05)"}
+    for member in whole["front"]:
+        metrics, reached = member["metrics"], member["objectives"]
+        assert reached["calm"] == metrics["cagr"] / max(metrics["max_drawdown"], 0.05)
+        assert reached[names[2]] == max(member["genes"]["max_hold"], 9)
+    assert whole["front"]
+    command(*wanted, "--generations", "1", "--no-report", "--no-judge")
+    again = command("evolve", "--resume", "latest", "--generations", "3", "--json").json
+    assert again["front_hash"] == whole["front_hash"]
+    assert f"\n{texts[0]}\n" in command("runs", "show", "latest").out
+    other = command(*wanted, "--resume", "latest", "--objectives", "sharpe")
+    assert "it cannot be resumed" in other.err
+    other = ("--objective", "calm = cagr", *goals[2:], "--no-report", "--no-judge")
+    command(*wanted[: -len(goals)], *other)
+    runs = sorted(path.name for path in Path("runs").iterdir() if path.is_dir())
+    assert "nothing to compare" in command("runs", "compare", *runs[-2:]).err
+
+
+def test_a_goal_is_tried_before_a_search(command, market):
+    """Its values and their reasons, of candidates that are drawn."""
+    shown = command("objectives", "check", "calm = cagr / (trades - trades)", "--data", market).out
+    assert "calm: cagr / (trades - trades), more is better" in shown
+    assert "undefined in 100.00% of 256 candidates: division by zero" in shown
+    bound = command("objectives", "check", "trades >= 0", "--data", market).out
+    assert "trades>=0.0: kept by 100.00% of 256 candidates" in bound
+
+
 def test_a_constraint_that_nobody_keeps_leaves_no_front(command, market):
     """The search ends with the reasons why all are infeasible, and with a way on."""
     bound = ("--constraint", "win_rate > 0.99")

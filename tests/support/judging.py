@@ -30,7 +30,9 @@ def make_task(*series, windows=(), spec=None, costs=None, **settings):
     windows = windows or [Window.whole(bars, number) for number, bars in enumerate(series)]
     published = find_strategy("seller_exhaustion").for_timeframe(series[0].timeframe_ns / 1e9)
     markets = Markets(tuple(series), tuple(windows))
-    return Task(config, markets, spec or published, costs or Costs(), parse_goals(config))
+    strategy = spec or published
+    goals = parse_goals(config, strategy.layout)
+    return Task(config, markets, strategy, costs or Costs(), goals)
 
 
 def find_causal(task, genomes):

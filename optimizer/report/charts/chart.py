@@ -78,8 +78,9 @@ def name(text: object) -> str:
 
 
 def words(identifier: str) -> str:
-    """An identifier as words: underscores are spaces."""
-    return identifier.replace("_", " ")
+    """An identifier as words, its underscores spaces; a formula as it is."""
+    is_formula = any(sign in identifier for sign in " (")
+    return identifier if is_formula else identifier.replace("_", " ")
 
 
 def axis(title: str, **more: object) -> Layout:

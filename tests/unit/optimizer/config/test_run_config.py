@@ -53,7 +53,7 @@ WRONG = {
     "mutation_eta": (ETA, [True, 15.0]), "device": ("cuda:0,1", ["gpu"]),
     "dedupe": ("true or false", [1, "yes"]), "keep": ("all, front, last", ["some"]),
     "memory": (BYTES, ["much", 0]), "runs": ("folder", ["", "a\0b"]),
-    "objectives": ("text", [["sharpe"]]), "constraints": ("list", ["sharpe > 1"]),
+    "objectives": ("text", [[1], 1]), "constraints": ("list", ["sharpe > 1"]),
     "bounds": ("[low, high]", [3, {"a": [1]}, {"a": [1, 2, 3]}, {"a": 3}, {"a": [1, True]}]),
     "steps": ("step|finite", [3, {"a": "1"}]),
 }  # fmt: skip

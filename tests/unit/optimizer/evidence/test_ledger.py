@@ -1,6 +1,7 @@
 """Of all searches of a folder those are believed of which at most one in ten is false."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from optimizer.errors import StoreError
 from optimizer.evidence.betting import tally
 from optimizer.evidence.ledger import build_ledger, count_believed
 from optimizer.store.listing import RunSummary, list_runs
-from optimizer.store.searches import SEARCHES, list_noted
+from optimizer.store.searches import SEARCHES, hash_goals, list_noted
 from tests.support.evidence import make_planted_market
 from tests.support.judging import judge_briefly, recorded_run
 
@@ -41,6 +42,17 @@ def test_seeds_of_a_question_are_one_search():
     assert (ledger.wealth, ledger.is_believed, ledger.needed) == (55.0, True, 20.0)
     assert not build_ledger(runs, [], runs[3]).is_believed
     assert build_ledger(runs, [], runs[0], fits=9).believed == 0
+
+
+def test_goals_that_were_tried_on_the_same_bars_are_counted():
+    """Each set once, whatever its seeds; those on other bars are another question."""
+    tried = [("a", "one"), ("a", "one"), ("a", "two"), ("b", "three")]
+    runs = [replace(run(f"{n}", f"{n}"), goals=goals) for n, goals in enumerate(tried)]
+    assert "2 sets of goals were tried" in build_ledger(runs, [], runs[0]).describe()
+    assert "sets of goals" not in build_ledger(runs, [], runs[3]).describe()
+    bars = {"data_hash": "x", "windows": []}
+    named = [{"identity": {**bars, "goals": {"objectives": [goal]}}} for goal in ("calm", "sharpe")]
+    assert hash_goals(named[0]) != hash_goals(named[1])
 
 
 def test_removed_runs_are_not_forgotten(tmp_path):

@@ -1,1 +1,0 @@
-"""Null markets for the search of any program, and the judgement of its results."""
