@@ -77,13 +77,14 @@ def _keep(bars: Bars, path: Path, *, may_replace: bool) -> bool:
                 "this import has read it or written it"
             )
     with drafting(path) as draft:
-        _write(bars, draft)
+        write_parquet(bars, draft)
         if not _states(draft, bars):
             raise SourceError(f"{path}: what was written does not read back; is the disk failing?")
     return True
 
 
-def _write(bars: Bars, draft: Path) -> None:
+def write_parquet(bars: Bars, path: Path) -> None:
+    """Write bars into a new file, extra columns beside the others, and a statement on them."""
     # Naming bars must not load pyarrow; keeping them may.
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -95,7 +96,7 @@ def _write(bars: Bars, draft: Path) -> None:
         # The name of the file cannot hold the symbol: a column does.
         indices = pa.array(np.zeros(len(bars), dtype=np.int32))
         columns["symbol"] = pa.DictionaryArray.from_arrays(indices, pa.array([bars.symbol]))
-    with draft.open("wb") as file:
+    with path.open("wb") as file:
         table = pa.table(columns).replace_schema_metadata(state_bars(bars))
         pq.write_table(table, file, compression="zstd")
         file.flush()

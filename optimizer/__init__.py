@@ -42,6 +42,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 from optimizer.keywords import (
     ForecastKeywords,
     JudgeKeywords,
+    NullKeywords,
     RunKeywords,
     ScanKeywords,
     Specs,
@@ -51,12 +52,17 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from optimizer.forecasts.column import Forecast
+    from optimizer.nulls.folder import NullFolder
+    from optimizer.nulls.judge import NullVerdict
     from optimizer.portfolios.portfolio import PortfolioResult
     from optimizer.report import Run
     from optimizer.trend_scan.result import Scan
     from optimizer.viewing.serving import RunServer
 
-__all__ = ["backtest", "evolve", "forecast", "judge", "load_run", "portfolio", "scan", "ui"]
+__all__ = [
+    "backtest", "evolve", "forecast", "judge", "load_run", "null_judge", "null_markets",
+    "portfolio", "scan", "ui",
+]  # fmt: skip
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 """Where our packages lie."""
@@ -256,6 +262,71 @@ def load_run(
     if trust:
         trust_run(path)
     return Run(path, data)
+
+
+@_taking(NullKeywords)
+def null_markets(
+    folder: str | Path,
+    *,
+    count: int = 19,
+    more: int | None = None,
+    is_mirrored: bool = False,
+    form: Literal["csv", "parquet", "freqtrade", "tradingview"] = "csv",
+    symbol: str | None = None,
+    **settings: "Unpack[NullKeywords]",
+) -> "NullFolder":
+    """Write copies of bars without an edge, and the real ones among them, under neutral names.
+
+    Args:
+        folder: New folder; with `more` that of an earlier call on the same bars.
+        count: Copies of each kind.
+        more: Copies of each kind to add.
+        is_mirrored: Whether there are mirrored copies beside shuffled ones.
+        form: Program whose files are written.
+        symbol: Name of the market in the files, such as ``BTC/USDT``; None for its own.
+        settings: Which bars, such as ``data=["bars"]``, or ``bars`` as of `evolve`, ``start``,
+            ``end``, ``seed`` and ``null_keep``.
+
+    Returns:
+        The folder: ``markets`` are the names, ``frames(name)`` the bars of one by symbol.
+
+    Raises:
+        ConfigError: When a setting is wrong, the folder is in use, or the bars are others.
+        DataError: When bars cannot be read or written.
+    """
+    from optimizer.nulls.folder import add_markets, export_markets
+    from optimizer.run.frames import holding_frames
+
+    path = Path(folder)
+    with holding_frames(settings, "null_markets") as config:
+        if more is not None:
+            return add_markets(path, config, more, symbol=symbol)
+        return export_markets(
+            path, config, count, form=form, is_mirrored=is_mirrored, symbol=symbol
+        )
+
+
+@_taking()
+def null_judge(folder: str | Path, results: Mapping[str, float] | str | Path) -> "NullVerdict":
+    """Say whether a search finds more on the real market than on copies without an edge.
+
+    Args:
+        folder: Folder that `null_markets` made.
+        results: Number of each market, greater is better; or a CSV file of both columns.
+
+    Returns:
+        The verdict: its ``sentence``, ``p``, the ``real`` market and all results.
+
+    Raises:
+        ConfigError: When a market has no finite result, or there is no such market.
+        StoreError: When the folder is damaged.
+    """
+    from optimizer.nulls.folder import NullFolder
+    from optimizer.nulls.judge import judge_results, read_results
+
+    is_table = isinstance(results, Mapping)
+    read = dict(results) if is_table else read_results(Path(results))  # type: ignore[arg-type]
+    return judge_results(NullFolder.open(Path(folder)), read)
 
 
 @_taking()

@@ -130,6 +130,16 @@ class ScanKeywords(BarsKeywords, total=False):
     threads: int | None
 
 
+class NullKeywords(BarsKeywords, total=False):
+    """Settings of null markets that are written, and bars in memory."""
+
+    aligned_columns: Sequence[str]
+    start: str | None
+    end: str | None
+    seed: int
+    null_keep: Literal["auto", "none", "day", "week"]
+
+
 class ForecastKeywords(DataKeywords, total=False):
     """Settings of `optimizer.forecasts.settings.ForecastSettings`, and which bars."""
 

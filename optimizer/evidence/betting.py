@@ -87,21 +87,24 @@ def _sum_logs(count: int) -> float:
 _LOGS = [0.0]
 
 
-def count_needed(at_least: int) -> int:
+def count_needed(at_least: int, enough: float = ENOUGH) -> int:
     """Number of null searches that are more than luck if so many of them did as well.
 
-    >>> [count_needed(at_least) for at_least in range(3)]
-    [142, 285, 469]
+    `enough` is the wealth from which on they are.
+
+    >>> [count_needed(at_least) for at_least in range(3)], count_needed(0, 20)
+    ([142, 285, 469], 21)
     """
-    while len(_NEEDED) <= at_least:
-        searches = _NEEDED[-1] if _NEEDED else 0
-        while compute_wealth(searches, len(_NEEDED)) < ENOUGH:
+    needed = _NEEDED.setdefault(enough, [])
+    while len(needed) <= at_least:
+        searches = needed[-1] if needed else 0
+        while compute_wealth(searches, len(needed)) < enough:
             searches += 1
-        _NEEDED.append(searches)
-    return _NEEDED[at_least]
+        needed.append(searches)
+    return needed[at_least]
 
 
-_NEEDED: list[int] = []
+_NEEDED: dict[float, list[int]] = {}
 
 
 def tally(value: float, null_values: Sequence[float], planned: int | None = None) -> Tally:

@@ -293,9 +293,7 @@ class NullTest:
     build_settings: Callable[..., RowSettings[Any]]
     strength: Figure  # of the run's pick; undefined, it counts as that of an empty front
     # Fields of `NullKind` that stand beside the strength, of the searches that count.
-    compare: Callable[[Sequence[NullSearch]], Mapping[str, Any]] = lambda _: {
-        "objectives": {}, "hypervolume": None,
-    }  # fmt: skip
+    compare: Callable[[Sequence[NullSearch]], Mapping[str, Any]] = lambda _: {}
     noun: str = "searches"  # in words
 
     def make(
@@ -375,18 +373,32 @@ class NullTest:
             counted = self._tally(kept, planned)
             searches = [kept.known[number + 1] for number in range(counted.searches)]
             if searches:
-                strength = self.strength.number
-                kinds[kind] = NullKind(
-                    run=counted.searches,
-                    stopped=counted.is_stopped,
-                    wealth=counted.best,
-                    strength=Compared(strength, counted.at_least, counted.p),
-                    strengths=tuple(search.strength for search in searches),
-                    **self.compare(searches),
+                strengths = [search.strength for search in searches]
+                kinds[kind] = build_kind(
+                    counted, self.strength.number, strengths, **self.compare(searches)
                 )
             if not counted.is_more:
                 break
         return kinds
+
+
+def build_kind(
+    counted: Tally,
+    strength: Number,
+    strengths: Sequence[Number],
+    objectives: Mapping[str, Compared] | None = None,
+    hypervolume: Compared | None = None,
+) -> NullKind:
+    """Searches on a kind of market, as counted by their strengths."""
+    return NullKind(
+        run=counted.searches,
+        stopped=counted.is_stopped,
+        wealth=counted.best,
+        strength=Compared(strength, counted.at_least, counted.p),
+        objectives=objectives or {},
+        hypervolume=hypervolume,
+        strengths=tuple(strengths),
+    )
 
 
 def build_null_record(run: "JudgedRun") -> NullRecord | None:

@@ -37,7 +37,7 @@ def write_portfolio_page(result: PortfolioResult, path: Path) -> Path:
 
 def build_portfolio_page(result: PortfolioResult) -> str:
     """The page of a portfolio: its account, its components alone, and how alike they are."""
-    script = read_script("portfolio")
+    script = read_script("charts")
     rules = policy(script.encode(), load_plotly())
     return render_page(
         "portfolio", _build_charts(result), rules, script, page=_render_static(result)

@@ -32,12 +32,18 @@ PATTERNS = {"shuffled": (BLUE, ""), "mirrored": (ORANGE, "/")}
 """Colour and hatching of each kind of null market: both together are distinct."""
 
 
-def null_strengths(null: NullRecord, pick_strength: Number, noun: str = "searches") -> Chart:
+def null_strengths(
+    null: NullRecord,
+    pick_strength: Number,
+    noun: str = "searches",
+    number_of: str = "strength",
+) -> Chart:
     """How strong the same search looks on markets without an edge, and the pick's own mark.
 
     `noun` is what was made there: of schedules the mark is that of their stitched trades.
+    `number_of` names the number that is compared; another one than strength is of no pick.
     """
-    mark = "the pick" if noun == "searches" else "here"
+    mark = "the pick" if noun == "searches" and number_of == "strength" else "here"
     kinds = {"shuffled": null.shuffled, "mirrored": null.mirrored}
     known = {name: _select_strengths(kind) for name, kind in kinds.items() if kind is not None}
     marked = [] if pick_strength is None else [pick_strength]
@@ -56,7 +62,7 @@ def null_strengths(null: NullRecord, pick_strength: Number, noun: str = "searche
         data.append(scatter("lines", ends, np.array([0, highest]), name=mark, line=line))
     layout = {
         # Room for the mark of a pick that is stronger than all of them.
-        "xaxis": axis("strength", range=[edges[0] - width, edges[-1] + width]),
+        "xaxis": axis(number_of, range=[edges[0] - width, edges[-1] + width]),
         "yaxis": axis(noun),
         "barmode": "overlay",
         "bargap": 0.05,
@@ -65,7 +71,7 @@ def null_strengths(null: NullRecord, pick_strength: Number, noun: str = "searche
     alt = "; ".join(
         _null_words(name, kind, noun) for name, kind in kinds.items() if kind is not None
     )
-    alt += f"; {mark}{' has' if noun == 'searches' else ''} {number(pick_strength)}"
+    alt += f"; {mark}{' has' if mark == 'the pick' else ''} {number(pick_strength)}"
     title = "search" if noun == "searches" else "schedule"
     return Chart(f"the same {title} on markets without an edge", alt, data, layout)
 

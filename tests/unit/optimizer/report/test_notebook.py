@@ -5,20 +5,28 @@ from dataclasses import fields
 from typing import get_args, get_type_hints
 
 from optimizer import load_run
+from optimizer.cli.null import EXPORTED
 from optimizer.config.data import DataSettings
 from optimizer.config.evidence import EvidenceSettings
 from optimizer.config.run_config import RunConfig
 from optimizer.forecasts.settings import MODELS, TARGETS, ForecastSettings
-from optimizer.keywords import ForecastKeywords, JudgeKeywords, RunKeywords, ScanKeywords
+from optimizer.keywords import (
+    ForecastKeywords,
+    JudgeKeywords,
+    NullKeywords,
+    RunKeywords,
+    ScanKeywords,
+)
 from optimizer.trend_scan.knobs import SCANNED
 from tests.support.judged import judgement, record_judgement
 
 
 def test_keywords_name_every_setting():
-    """Those of a run, a judgement, a scan and a forecast, and bars in memory; none more."""
+    """Those of what each function takes, and bars in memory; none more."""
     assert set(get_type_hints(RunKeywords)) == {*RunConfig.model_fields, "bars"}
     assert set(get_type_hints(JudgeKeywords)) == set(EvidenceSettings.model_fields)
     assert set(get_type_hints(ScanKeywords)) == {*SCANNED, "bars"}
+    assert set(get_type_hints(NullKeywords)) == {*EXPORTED, "data", "bars"}
     own = {field.name for field in fields(ForecastSettings)}
     assert set(get_type_hints(ForecastKeywords)) == {*own, *DataSettings.model_fields, "bars"}
     kinds = get_type_hints(ForecastKeywords)

@@ -1,0 +1,103 @@
+"""null: markets without an edge for the search of any program, and the judgement of its results."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from optimizer.cli.flags import argument, config_flags, option
+from optimizer.cli.shared import READ, AsJson, command_group
+from optimizer.errors import ConfigError
+
+app = command_group("Test the search of any program for luck, on copies of its bars.")
+
+EXPORTED = (*(name for name in READ if name != "column_file"), "start", "end", "seed", "null_keep")
+"""Flags of what is exported."""
+
+
+@app.command("export")
+@config_flags(*EXPORTED)
+def export_null_markets(
+    words: Annotated[
+        list[str], argument("Bars, as --data names them, then the folder.", "DATA... FOLDER")
+    ],
+    *,
+    flags: dict[str, object],
+    count: Annotated[
+        int, option("--count", "Copies without an edge, of each kind.", "N", min=1)
+    ] = 19,
+    more: Annotated[
+        int | None, option("--more", "Add so many copies to a folder.", "N", min=1)
+    ] = None,
+    mirrored: Annotated[
+        bool, option("--mirrored", "Mirrored copies too, beside shuffled ones.")
+    ] = False,
+    form: Annotated[
+        Literal["csv", "parquet", "freqtrade", "tradingview"],
+        option("--as", "Whose files.", "csv|parquet|freqtrade|tradingview"),
+    ] = "csv",
+    symbol: Annotated[
+        str | None, option("--symbol", "Name of the market there, as BTC/USDT.", "NAME")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write copies of bars without an edge, and the real ones among them, under neutral names.
+
+    Search each market in the same way, and write a line a market, such as m001,1.7, greater being
+    better; then null judge says whether the real one stands out. Which one it is stands in a
+    sealed file. The seal is no lock: do not compare the files with your bars.
+    """
+    from optimizer.cli.console import print_json, stdout
+    from optimizer.config.run_config import resolve_config
+    from optimizer.nulls.folder import add_markets, export_markets
+
+    *data, path = words
+    if not data:
+        raise ConfigError(f"'{path}': name the bars too, as in null export DATA FOLDER")
+    config, folder = resolve_config(None, {**flags, "data": data}), Path(path)
+    if more is None:
+        made = export_markets(folder, config, count, form=form, is_mirrored=mirrored, symbol=symbol)
+    else:
+        made = add_markets(folder, config, more, symbol=symbol)
+    if as_json:
+        print_json({"folder": path, "markets": made.markets, "copies": made.copies})
+        return
+    console = stdout()
+    first, last = made.markets[0], made.markets[-1]
+    console.say(f"{len(made.markets)} markets, {first} to {last}, in {path}")
+    console.say("one of them is the real one; sealed.txt names it, so leave it closed")
+    console.say(f"next: search each, then null judge {path} RESULTS.csv, with a line a market")
+
+
+@app.command("judge")
+def judge_null_results(
+    folder: Annotated[Path, argument("Folder that null export made.", "FOLDER")],
+    results: Annotated[
+        Path, argument("CSV of two columns: market and result, greater is better.", "RESULTS")
+    ],
+    *,
+    report: Annotated[
+        Path | None, option("--report", "Write a page that a browser opens.", "FILE")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say whether a search finds more on the real market than on copies without an edge.
+
+    Each other search that is judged with the folder makes p larger. Copies that null export --more
+    adds are searched too, and all results judged again, as often as one likes.
+    """
+    from optimizer.cli.console import print_json, stdout
+    from optimizer.nulls.folder import NullFolder
+    from optimizer.nulls.judge import judge_results, read_results
+
+    verdict = judge_results(NullFolder.open(folder), read_results(results))
+    if report is not None:
+        from optimizer.report.nulls import write_null_page
+
+        write_null_page(verdict, report)
+    if as_json:
+        print_json(verdict.payload())
+        return
+    console = stdout()
+    console.say(verdict.sentence, style="bold")
+    console.say_all(verdict.notes)
+    if report is not None:
+        console.say(f"report {report}")
