@@ -175,9 +175,9 @@ class Bars:
 
     @cached_property
     def finer_spans(self) -> Ints:
-        """First of the finer bars of which a bar is made up, and one past the last, [2, T].
+        """First finer bar of each bar that is made up of them, and one past its last, [2, T].
 
-        The same where it is made up of none.
+        Both are equal for a bar that is not made up.
 
         Raises:
             BarsError: When there are no finer bars.
@@ -288,7 +288,7 @@ class Window:
 
 
 def has_finer(series: Iterable[Bars]) -> bool:
-    """Whether bars of any series are read by finer ones."""
+    """True if bars of any series carry finer ones."""
     return any(bars.finer is not None for bars in series)
 
 
@@ -349,7 +349,7 @@ def _freeze_column(name: str, column: npt.ArrayLike) -> Ints | Floats:
 
 
 def _is_fixed(column: npt.NDArray[np.generic]) -> bool:
-    """Whether a column is contiguous in memory that this process cannot write."""
+    """True if a column is contiguous in memory that this process cannot write."""
     owner: object = column
     while isinstance(owner, np.ndarray | memoryview):
         owner = owner.base if isinstance(owner, np.ndarray) else owner.obj
@@ -358,7 +358,7 @@ def _is_fixed(column: npt.NDArray[np.generic]) -> bool:
 
 
 def parse_time(text: str, flag: str = "") -> int:
-    """Nanoseconds UTC of an ISO 8601 time, which is UTC where it names no zone.
+    """Nanoseconds UTC of an ISO 8601 time; UTC where it names no zone.
 
     Raises:
         WindowError: When it is none, beginning with the flag that named it, if there was one.

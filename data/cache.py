@@ -1,8 +1,8 @@
-"""Bars that were fetched, kept as files that are written once and never changed.
+"""Fetched bars as files that are written once and never changed.
 
-A series is a folder of parts: Parquet files of one range of time each, whose names state the
+A series is a folder of parts: Parquet files of one range of time each. Their names state the
 range, the hash of the bars, and the SHA-256 of the bytes, which each read checks. A part appears
-whole or not at all. A damaged one is moved to ``quarantine``, one that was fetched anew to
+whole or not at all. A damaged one moves to ``quarantine``, one that was fetched anew to
 ``superseded``; neither is read again.
 """
 
@@ -79,11 +79,11 @@ class TimeRange(NamedTuple):
     end_ns: int
 
     def overlaps(self, other: "TimeRange") -> bool:
-        """Whether the two have time in common."""
+        """True if the two have time in common."""
         return self.start_ns < other.end_ns and other.start_ns < self.end_ns
 
     def covers(self, other: "TimeRange") -> bool:
-        """Whether the other lies within this one."""
+        """True if the other lies within this one."""
         return self.start_ns <= other.start_ns and other.end_ns <= self.end_ns
 
 
@@ -127,15 +127,15 @@ class SeriesCache:
 
     @property
     def asked(self) -> "SeriesCache":
-        """Ranges as they were asked for last, which are fetched anew each time."""
+        """Ranges of the latest requests, which are fetched anew each time."""
         return SeriesCache(self._root, self.key, ASKED)
 
     def list_asked(self) -> list[CachePart]:
-        """Ranges as they were asked for, the one that was fetched last at the end."""
+        """Ranges of the latest requests, the newest at the end."""
         return sorted(_list_parts(self.asked.folder), key=_last_written)
 
     def write_asked(self, span: TimeRange, bars: PartBars) -> None:
-        """Keep a range as it was asked for, in place of those within it."""
+        """Keep the range of a request, in place of those within it."""
         former = self.list_asked()
         written = self.asked.write(span.start_ns, span.end_ns, bars)
         for part in former:
@@ -158,7 +158,7 @@ class SeriesCache:
         return parts
 
     def read(self, part: CachePart) -> PartBars:
-        """Read a part; DamagedPartError when it is not what was written, byte for byte."""
+        """Read a part; DamagedPartError where its bytes are not the written ones."""
         try:
             content = read_ordinary(part.path, LARGEST_PART_BYTES)
         except OSError as error:

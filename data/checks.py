@@ -79,7 +79,7 @@ def check_bars(
 
 
 def keeps_law(timestamp: Ints, values: Mapping[str, Floats], now_ns: int | None = None) -> bool:
-    """Whether rows are bars, as `check_bars` has it, looked at in parts that a cache holds."""
+    """True if rows are bars by `check_bars`, looked at in parts that a cache holds."""
     for start in range(0, len(timestamp), PART_ROWS):
         part = slice(start, start + PART_ROWS)
         columns = {name: values[name][part] for name in VALUES}

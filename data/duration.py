@@ -36,8 +36,8 @@ def decide_timeframe(
 ) -> tuple[int, tuple[str, ...]]:
     """Duration of the source's own bars in nanoseconds, with a note where it was assumed.
 
-    A source states it, or a person does with ``--source-timeframe``; else steps between bars show
-    it, and where they do not, ``--timeframe`` is read as the duration of the source's own bars.
+    A source states it, or ``--source-timeframe``. Else steps between bars show it, and where they
+    do not, ``--timeframe`` is read as the duration of the source's own bars.
 
     Raises:
         TimeframeError: When it is unknown, or statements and steps contradict each other.

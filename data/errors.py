@@ -45,7 +45,7 @@ class NoTimeError(TableError):
 
 
 class TimeframeError(DataError):
-    """The duration of a bar is unknown, or the one asked for cannot be made."""
+    """The duration of a bar is unknown, or a wanted one cannot be made."""
 
 
 class NoDurationError(TimeframeError):
@@ -63,7 +63,7 @@ class FetchError(DataError):
 
 
 class RewrittenError(FetchError):
-    """A vendor's bars are not those that were fetched before; nothing was merged."""
+    """A vendor's bars differ from those fetched before; nothing was merged."""
 
 
 class BarsError(DataError):
@@ -81,7 +81,7 @@ class WindowError(DataError):
 
 
 def describe_unwritten(name: object, error: OSError) -> str:
-    """Say that a file cannot be written, why, and where it is known what to do about it.
+    """Error of a file that cannot be written, with its cause and a known remedy.
 
     >>> describe_unwritten("x/a.csv", FileNotFoundError(2, "No such file or directory"))
     'x/a.csv cannot be written: No such file or directory; make its folder first'
@@ -91,7 +91,7 @@ def describe_unwritten(name: object, error: OSError) -> str:
 
 
 def is_full_disk(error: BaseException | None) -> bool:
-    """Whether a disk that takes no more is the error, or the cause that one names."""
+    """True if a full disk is the error, or the cause that it names."""
     while error is not None:
         if isinstance(error, OSError) and (error.errno in FULL_DISK or NO_FOLDER in str(error)):
             return True
@@ -112,8 +112,8 @@ def list_some(shown: Iterable[str], count: int) -> str:
 def near_match(name: str, known: Iterable[str], *, only_slips: bool = False) -> str:
     """The hint that ends an error about an unknown name; empty when no known name is near.
 
-    Near is one in which the hand slipped once, of longer ones once in four letters, or, but for
-    `only_slips`, one that begins or goes on so; case counts for nothing.
+    A near name differs by one slip of the hand, a longer one by one in four letters. Without
+    `only_slips` it may also begin or go on so. Case does not count.
 
     >>> near_match("utc+1", ["UTC", "Europe/Berlin"])
     "; did you mean 'UTC'?"

@@ -50,7 +50,7 @@ def open_ordinary(path: Path) -> BufferedReader:
 
 
 def read_ordinary(path: Path, most: int) -> bytes:
-    """The content of a file that a person named, or that was sent with what they named.
+    """The content of a file that a person named, or of one sent along with it.
 
     Raises:
         NoFileError: When it is no ordinary file.
@@ -71,7 +71,7 @@ def note_input(path: Path) -> None:
 
 
 def is_input(path: Path) -> bool:
-    """Whether a file is one that this process has read, under this name or another."""
+    """True if this process has read the file, under this name or another."""
     for name in tuple(INPUTS):
         with contextlib.suppress(OSError):
             if os.path.samefile(name, path):
@@ -80,12 +80,12 @@ def is_input(path: Path) -> bool:
 
 
 def others_reach(mode: int) -> bool:
-    """Whether a file of this mode can be reached by others than its owner, as no key may be."""
+    """True if others than its owner can reach a file of this mode, as no key may be."""
     return S_IMODE(mode) & 0o077 != 0
 
 
 def replace_whole(path: Path, content: bytes) -> None:
-    """Put content in the place of a file: what a reader finds is the old one or the new.
+    """Put content in the place of a file: a reader finds the old one or the new.
 
     `sync_folder` makes the move durable.
 
@@ -106,7 +106,7 @@ def name_draft(name: str, drawn: str = "") -> str:
 
 
 def strip_draft(name: str) -> str:
-    """The name of which a draft of ours has this name; any other name as it is."""
+    """The name behind the name of a draft of ours; any other name as it is."""
     former, drawn = name[1:-DRAFT_LETTERS], name[1 - DRAFT_LETTERS : 7 - DRAFT_LETTERS]
     return former if drawn and name == name_draft(former, drawn) else name
 
@@ -115,8 +115,8 @@ def strip_draft(name: str) -> str:
 def drafting(path: Path) -> Iterator[Path]:
     """An empty file beside another one, whose place it takes at the end of the body.
 
-    Its writer holds a lock on it, so that drafts of writers that were killed are known, and are
-    removed by the next one in that folder.
+    Its writer holds a lock on it. So drafts of killed writers are known, and the next writer in
+    that folder removes them.
 
     Raises:
         OSError: When it cannot be made or moved; a file that was there is left as it was.
@@ -189,7 +189,7 @@ def working_folder(name: str) -> Iterator[Path]:
 
 
 def remove_drafts(folder: Path, remove: Callable[[Path], object] = os.unlink) -> None:
-    """Remove drafts in a folder whose writers are gone; those that are being written stay.
+    """Remove drafts of dead writers from a folder; drafts in progress stay.
 
     `remove` gets each, locked; without it drafts of files are removed, of folders none.
     """

@@ -36,7 +36,7 @@ class FinerBars:
         return digest.hexdigest()
 
     def between(self, first_ns: int, end_ns: int) -> "FinerBars":
-        """Those that open from a time on and before another."""
+        """Bars that open from a time on and before another."""
         first, end = np.searchsorted(self.timestamp, [first_ns, end_ns])
         return FinerBars(
             self.timestamp[first:end], self.prices[:, first:end], self.timeframe_ns, self.source

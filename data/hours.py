@@ -56,7 +56,7 @@ class OpenGaps:
     clocks: str = ""  # a question about a clock that changes within the series
 
     def count(self, timestamp: Ints, start: int, end: int | None) -> Gaps:
-        """Gaps that end at bars [start, end) of those that open at times [T]."""
+        """Gaps that end at bars [start, end) of bars that open at times [T]."""
         part = timestamp[max(start, 1) - 1 : end]
         first, last = (
             np.searchsorted(self.ends_ns, part[[0, -1]], side="right") if len(part) else (0, 0)
@@ -70,7 +70,7 @@ class OpenGaps:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Lines about the gaps, and about what is none."""
+        """Lines about the gaps, and about closed hours."""
         lines = [self.clocks] if self.clocks else []
         if self.missing.any():
             longest = int(np.argmax(self.ends_ns - self.starts_ns))
@@ -90,9 +90,9 @@ class OpenGaps:
 def find_open_gaps(
     timestamp: Ints, timeframe_ns: int, zone: str = "UTC", calendar: str | None = None
 ) -> OpenGaps | None:
-    """Gaps of ascending bars [T] while their market is open; None where no closed hours are known.
+    """Gaps of ascending bars [T] while their market is open; None without known closed hours.
 
-    `zone` is that of the bars; where it is UTC, the clock is used on which weeks agree best.
+    `zone` is that of the bars; in place of UTC the clock is used on which weeks agree best.
 
     Raises:
         SourceError: When there is no such calendar, or its package is not installed.
@@ -155,7 +155,7 @@ def _by_calendar(timestamp: Ints, timeframe_ns: int, zone: str, calendar: str) -
 def _join_clocks(
     timestamp: Ints, timeframe_ns: int, zone: str, changes: Sequence[ClockChange]
 ) -> OpenGaps:
-    """Gaps of bars [T] whose clock changes: those of each part, which has a rhythm of its own."""
+    """Gaps of bars [T] with a clock that changes: those of each part, by its own rhythm."""
     edges = [0, *(change.bar for change in changes), len(timestamp)]
     parts = [find_open_gaps(timestamp[a:b], timeframe_ns, zone) for a, b in pairwise(edges)]
     known, named = [part for part in parts if part is not None], "; ".join(map(str, changes))
@@ -176,7 +176,7 @@ def _join_clocks(
 def _measure(
     every: OpenGaps, grid: WeekGrid, lacking: Ints, rule: str, calendar: str | None, *days: Ints
 ) -> OpenGaps:
-    """Gaps at whose cells so many bars lack [C], the rest as pauses; `days` off, and short ones."""
+    """Gaps at cells that lack so many bars [C], the rest as pauses; `days` off, and short ones."""
     missing = grid.sum_between(lacking, every.starts_ns + grid.timeframe_ns, every.ends_ns)
     is_gap = missing > 0
     off, short = (tuple(part.astype("datetime64[D]").astype(str).tolist()) for part in days)

@@ -24,7 +24,7 @@ SHOWN_ROWS, MOST_SHOWN = 3, 5
 
 @dataclass(frozen=True)
 class Inspection:
-    """The bars of a source, None where they cannot be used, and what is in the way."""
+    """The bars of a source, None where they cannot be used, and all obstacles."""
 
     spec: str
     bars: Bars | None

@@ -131,7 +131,7 @@ def find_wick(bars: Bars, start: int, end: int, bar: int) -> Wick | None:
 
 
 def stands_alone(distance: float, others: Floats, most_alike: int = MOST_ALIKE) -> bool:
-    """Whether a price lies so much farther from its neighbours than others of its week [N] do.
+    """True if a price lies far farther from its neighbours than the others of its week [N].
 
     Up to `most_alike` of them may lie as far out.
     """
@@ -178,7 +178,7 @@ def _find_spikes(bars: Bars, far: _Far) -> list[_Spike]:
 
 
 def _is_false(bars: Bars, spike: _Spike) -> bool:
-    """Whether prices that are far off stand alone, and no volume says that they were traded."""
+    """True if prices far off stand alone, without a volume that shows trades."""
     week = first, end = _find_week(bars, spike.bar, 0, len(bars))
     numbers = np.arange(first, end)
     is_other = (numbers < spike.bar) | (numbers > spike.end)
@@ -319,7 +319,7 @@ def _find_rare(bars: Bars, far: _Far, wide: Floats, small: Ints) -> Flags:
 
 
 def _is_unlike(bars: Bars, bar: int, ratio: float) -> bool:
-    """Whether a jump is far wider than hours around it, and followed by a calm one."""
+    """True if a jump is far wider than the hours around it, with a calm hour after it."""
     hour = _bars_an_hour(bars)
     starts = [
         *range(bar - hour, max(bar - 1 - HOURS_AROUND * hour, -1), -hour),
@@ -330,7 +330,7 @@ def _is_unlike(bars: Bars, bar: int, ratio: float) -> bool:
 
 
 def _is_calm(bars: Bars, bar: int, ratio: float) -> bool:
-    """Whether the hour from a jump on has a small part of its width as range."""
+    """True if the hour from a jump on has a small part of its width as range."""
     after = _log_range(bars, bar, bar + _bars_an_hour(bars))
     return bool(after <= CALM_SHARE * abs(np.log(ratio)))
 
@@ -345,7 +345,7 @@ def _bars_an_hour(bars: Bars) -> int:
 
 
 def _name_split(ratio: float, *, is_calm: bool) -> str:
-    """A remark on what a jump looks like; what is no plain split must be followed by calm bars."""
+    """A remark on the likely cause of a jump; calm bars must follow any but a plain split."""
     for split, tolerance in (PLAIN_SPLITS | (ODD_SPLITS if is_calm else {})).items():
         for times, shares in ((ratio * float(split), split), (ratio / float(split), 1 / split)):
             if abs(times - 1) < tolerance:

@@ -1,4 +1,4 @@
-"""Bars as files that are mapped into memory: the system reads what is looked at, and lets it go.
+"""Bars as files that are mapped into memory: the system loads and drops pages as needed.
 
 A file bears the SHA-256 of its bytes as its name, is written whole, and never changes.
 """
@@ -119,7 +119,7 @@ def put_down(bars: Bars, folder: Path) -> Bars:
 
 
 def write_packed(content: bytes, folder: Path) -> Path:
-    """Write what `pack_bars` made into a folder, unless it is there; the file.
+    """Write the output of `pack_bars` into a folder, unless it is there; the file.
 
     Raises:
         SourceError, OSError: As `put_down`.

@@ -21,7 +21,7 @@ class Payments:
             object.__setattr__(self, name, column)
 
     def between(self, first_ns: int, last_ns: int) -> "Payments":
-        """Those after a time and up to another: a series pays no other, for it begins at 0."""
+        """Payments after a time and up to another: a series pays no other, for it begins at 0."""
         first, end = np.searchsorted(self.timestamp, [first_ns, last_ns], side="right")
         return Payments(self.timestamp[first:end], self.rates[first:end])
 

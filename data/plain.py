@@ -1,7 +1,7 @@
 """Plain values of Python for those of NumPy, pandas and other libraries, fitted to a type.
 
-All that a person gives a function goes through here, so that a number of any library is the
-number, and what is none is refused in one line that names the argument.
+Every argument of a public function goes through here. A number of any library becomes the number;
+anything else is refused in one line that names the argument.
 """
 
 import inspect
@@ -41,9 +41,9 @@ Called = TypeVar("Called", bound=Callable[..., Any])
 
 
 def quote_value(value: object) -> str:
-    """A value as a message quotes it, in one line: what is long or has no short form by its type.
+    """A value in one line of a message: a long one, or one without a short form, by its type.
 
-    What a word made is quoted as it is written, without its arguments.
+    The value of a word is quoted as it is written, without its arguments.
 
     >>> quote_value("5"), quote_value(max), quote_value([0] * 99)
     ("'5'", 'a function', 'a list')
@@ -64,7 +64,7 @@ def quote_value(value: object) -> str:
 
 
 def make_plain(value: object) -> object:
-    """The same value as Python and JSON have it; what has no such form as it is.
+    """The same value in the forms of Python and JSON; one without such a form stays.
 
     Numbers, texts, lists and tables; a time is its ISO text, a span one such as ``15m``.
 
@@ -80,7 +80,7 @@ def make_plain(value: object) -> object:
 def fit(value: object, kind: Any) -> Any:  # noqa: ANN401 - of the kind that is named
     """A value as one of a type: a plain one, a choice, a list, a table, or one of several.
 
-    Types of other things are for `isinstance`; what is named by a text fits as it is.
+    Types of other things are for `isinstance`; a text that names a thing fits as it is.
 
     Raises:
         ValueError: When it is of no such type.
@@ -216,7 +216,7 @@ def takes_plain(error: type[Exception], keywords: type | None = None) -> Callabl
 
 
 def methods_take_plain(error: type[Exception]) -> Callable[[Kind], Kind]:
-    """As `takes_plain`, for each public method of a class that takes something."""
+    """`takes_plain` for each public method of a class that has arguments."""
 
     def decorate(kind: Kind) -> Kind:
         for name, method in list(vars(kind).items()):
@@ -267,7 +267,7 @@ def _require(made: Any, holds: bool) -> Any:  # noqa: ANN401 - what was given
 
 
 def _try(value: object, kind: object) -> object:
-    """A value as one of a type; where it is none the plain value, for settings to refuse."""
+    """A value as one of a type; else the plain value, for settings to refuse."""
     try:
         return fit(value, kind)
     except (ValueError, OverflowError, RecursionError):
@@ -285,7 +285,7 @@ def _convert(value: Any) -> object:  # noqa: ANN401 - of any type
 
 
 def _convert_number(value: Any) -> object:  # noqa: ANN401 - of either kind
-    """A whole number where it is one that is not enormous, else a float."""
+    """A whole number unless it is enormous, else a float."""
     if isinstance(value, Decimal) and not value.is_finite():
         return math.nan
     is_whole = abs(value) < 2**63 and value == int(value)

@@ -72,7 +72,7 @@ class DatedNumbers(NamedTuple):
 def read_dated(path: str, tz: LocalZone | None = None, *, is_paid: bool = False) -> DatedNumbers:
     """Read a CSV or Parquet file with the columns known_at, value and, if it has several, symbol.
 
-    Times are ISO 8601 or typed; those that name no zone are of `tz`, or UTC. With `is_paid` the
+    Times are ISO 8601 or typed; without a zone they are of `tz`, or UTC. With `is_paid` the
     numbers are payments, each made at its time.
 
     Raises:
@@ -116,7 +116,7 @@ def _number_symbols(symbols: pa.ChunkedArray | None, count: int) -> Ints:
 
 
 def _check_payments(times: Ints, values: Floats, ids: Ints, path: str) -> None:
-    """Refuse payments whose order, time or rate is in doubt."""
+    """Refuse payments with a doubtful order, time or rate."""
     order = np.argsort(ids, kind="stable")
     minutes, of = times[order] // MINUTE_NS, ids[order]
     steps = np.where(of[1:] == of[:-1], np.diff(minutes), 1)

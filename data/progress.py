@@ -1,4 +1,4 @@
-"""Progress of long work: one event for all of it, and the clock of whoever watches."""
+"""Progress of long work: one event for all of it, and the clock of its watcher."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -65,14 +65,14 @@ class Show:
         """Show the newest progress."""
 
     def close(self) -> None:
-        """Take away what is shown."""
+        """Take away the display."""
 
     def describe(self, *best: str) -> str:
         """A line on the newest progress, with the best values in words."""
         return join_words(self.progress.count, *best, self.progress.note, self.describe_left())
 
     def describe_left(self) -> str:
-        """Time that the rest of the phase takes; empty where it is not known."""
+        """Time left in the phase; empty where it is unknown."""
         left_s = self.left_s
         return "" if left_s is None else f"{format_duration(left_s)} left"
 
@@ -92,7 +92,7 @@ class Show:
 
 
 def join_words(*words: str) -> str:
-    """Words that are there, with commas."""
+    """The words that exist, with commas."""
     return ", ".join(filter(None, words))
 
 

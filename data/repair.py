@@ -1,4 +1,4 @@
-"""Rows of a source made legal bars, as far as a person asked for it; each repair is a note."""
+"""Rows of a source made legal bars by the requested repairs; each repair is a note."""
 
 from collections.abc import Mapping
 

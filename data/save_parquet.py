@@ -36,9 +36,9 @@ def file_name(symbol: str) -> str:
 def keep_bars(bars: Bars, folder: Path, *, may_replace: bool = False) -> tuple[Path, bool]:
     """Write bars into a folder, whole or not at all, and read them back.
 
-    Extra columns stand beside the others, by their names; readers of the file ask for them.
-    Simulated bars and dated columns are refused, whose file would not say so. Returns the file, and
-    whether it was written: one that holds these bars already is left as it is.
+    Extra columns stand beside the others, by their names; readers of the file request them.
+    Simulated bars and dated columns are refused, because the file could not state them. Returns
+    the file, and True if it was written: one that holds these bars already stays.
 
     Raises:
         SourceError: When it cannot be written, or holds other bars that may not be replaced.
@@ -104,12 +104,12 @@ def write_parquet(bars: Bars, path: Path) -> None:
 
 
 def _states(path: Path, bars: Bars) -> bool:
-    """Whether a file reads back as these bars by itself, with their duration and zone."""
+    """True if a file reads back as these bars by itself, with their duration and zone."""
     return _has_equal_bars(path, bars, LoadOptions())
 
 
 def _holds(path: Path, bars: Bars) -> bool:
-    """Whether a file has these bars, of a duration that it need not state."""
+    """True if a file has these bars, of a duration that it need not state."""
     return _has_equal_bars(path, bars, LoadOptions(source_timeframe=bars.timeframe, tz=bars.zone))
 
 

@@ -1,4 +1,4 @@
-"""Commands and words of a person as bash reads them: what is printed can be copied."""
+"""Commands and words as bash reads them, so that printed commands can be copied."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Files of caches on disk: content behind its SHA-256, and what was used longest ago let go first.
+"""Files of caches on disk: content behind its SHA-256, least recently used removed first.
 
 Any number of processes may share a folder: a file appears whole or not at all.
 """
@@ -17,7 +17,7 @@ DIGEST_BYTES = 32
 
 
 class DamagedError(Exception):
-    """A file of a cache is not what was written."""
+    """A file of a cache differs from its written content."""
 
 
 class CacheEntry(NamedTuple):
@@ -46,7 +46,7 @@ def read_sealed(path: Path) -> bytes | None:
 
 
 def write_sealed(path: Path, content: bytes) -> None:
-    """Put content behind its digest into a file of a folder that is there.
+    """Put content behind its digest into a file of an existing folder.
 
     Raises:
         OSError: When that fails; a file that was there is left as it was.
@@ -68,9 +68,9 @@ def list_entries(folder: Path, pattern: str) -> list[CacheEntry]:
 
 
 def remove_oldest(folder: Path, pattern: str, most_bytes: int, keep: Collection[Path] = ()) -> int:
-    """Remove what was used longest ago, down to so many bytes; the bytes that are left.
+    """Remove the least recently used files, down to so many bytes; the bytes that are left.
 
-    What is to be kept stays, even if that is more.
+    Files to keep stay, even if that is more.
     """
     entries = list_entries(folder, pattern)
     left = sum(entry.size for entry in entries)

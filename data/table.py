@@ -44,7 +44,7 @@ class FetchOptions:
 
 @dataclass(frozen=True)
 class LoadOptions:
-    """Rules of reading and repairing a source; nothing is repaired unless asked for.
+    """Rules of reading and repairing a source; nothing is repaired without an option.
 
     Args:
         timeframe: Duration of the bars wanted, such as ``1h``; None for that of the source.

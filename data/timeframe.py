@@ -57,10 +57,10 @@ class BarSteps:
         return int(self.counts[self.lengths < timeframe_ns].sum())
 
     def have_room(self, timeframe_ns: int) -> bool:
-        """Whether hardly one is shorter than a bar for no reason.
+        """True if hardly any step is shorter than a bar without a reason.
 
-        Reasons are clocks that are put forward; a first or last bar of a session that is cut short;
-        and stamps beside the usual ones, as of weeks by their last trading day.
+        Reasons are clocks put forward, a first or last bar of a session that is cut short, and
+        stamps beside the usual ones, as of weeks by their last trading day.
         """
         shorter = self.count_shorter(timeframe_ns)
         if timeframe_ns % DAY_NS == 0:
@@ -187,11 +187,11 @@ def infer_timeframe(timestamp: Ints, steps: BarSteps | None = None) -> int:
 
 
 def check_spacing(steps: BarSteps, timeframe_ns: int) -> None:
-    """Refuse bars of which more than one in a hundred are spaced otherwise than by a bar.
+    """Refuse bars with more than one in a hundred at another spacing than a bar.
 
-    Steps that are longer are gaps and sessions where they stand alone: between bars, once a day,
-    or the rarer the longer. A step is a spacing where it is the shortest for a while, or comes
-    many times a day and more often than shorter ones.
+    Longer steps are gaps and sessions where they stand alone: between bars, once a day, or the
+    rarer the longer. A step is a spacing where it is the shortest for a while, or comes many times
+    a day and more often than shorter ones.
 
     Raises:
         TimeframeError: With how many bars each spacing holds.
@@ -236,7 +236,7 @@ def _count_sustained_steps(steps: Ints, step: int) -> int | None:
 
 
 def _find_period(steps: BarSteps) -> str | None:
-    """Name of the period of calendars by which bars follow each other; None where it is none."""
+    """Name of the calendar's period by which bars follow each other; None without one."""
     if steps.lengths[0] < SHORTEST_MONTH_NS or not (steps.lengths % UNITS_NS["w"]).any():
         return None
     # Half a day more: months that begin at a midnight east of Greenwich.

@@ -73,7 +73,7 @@ class WeekGrid:
 
     @cached_property
     def days(self) -> Ints:
-        """Day of each cell since 1970, [C]; that of its middle where it is one bar."""
+        """Day of each cell since 1970, [C]; that of its middle for cells of one bar."""
         middle_ns = (self.cell_ns - 1) // 2 if self.full == 1 else 0
         days: Ints = (self.numbers * self.cell_ns + self.phase_ns + middle_ns) // DAY_NS
         return days
@@ -190,7 +190,7 @@ def set_days_aside(grid: WeekGrid, expected: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def _lower_edges(grid: WeekGrid, slot: Ints, is_open: Flags, expected: Ints) -> None:
-    """Expect of cells at the edge of a session what they usually hold: an auction, a half cell."""
+    """Expect the usual content of cells at the edge of a session: an auction, a half cell."""
     beside = np.pad(is_open, 1)
     edges = np.flatnonzero(is_open & ~(beside[:-2] & beside[2:]))
     filled = edges[grid.counts[edges] > 0]
@@ -210,7 +210,7 @@ def _short_runs(days: Ints, is_empty: Flags) -> Ints:
 
 
 def _close_early(expected: Ints, lacking: Ints, days: Ints, day: int) -> bool:
-    """Whether a day lacks bars at one end alone; then `lacking` [C] is cleared there."""
+    """True if a day lacks bars at one end alone; then `lacking` [C] is cleared there."""
     start, end = np.searchsorted(days, (day, day + 1))
     # Forwards, then backwards: a cut clears what lacks behind it.
     for step in (1, -1):

@@ -56,7 +56,7 @@ Ambiguous = Literal["earlier", "later"]
 
 
 class ZoneClock(NamedTuple):
-    """The clock of a zone, or one that a fixed time parts from it."""
+    """The clock of a zone, or one at a fixed time from it."""
 
     zone: ZoneInfo
     shift_ns: int = 0
@@ -165,14 +165,14 @@ def _parse_clock(tz: str) -> ZoneClock | None:
 
 
 def clock_that_repeats(local_ns: int) -> str | None:
-    """One of the zones that many files are written in whose clock shows a local time twice."""
+    """A common zone of files with a clock that shows a local time twice."""
     return _find_clock(np.array([local_ns]), np.greater)
 
 
 def clock_that_skips(local_ns: Ints, timeframe_ns: int) -> str | None:
-    """One of those zones whose clock skips the one hour that is missing from times [T] in spring.
+    """A common zone with a clock that skips the one hour missing from times [T] in spring.
 
-    None where most single hours that are missing are others, as in a market that trades seldom.
+    None where most single missing hours are others, as in a market that trades seldom.
     """
     step_ns = HOUR_NS + timeframe_ns
     missing = local_ns[find_steps(local_ns, step_ns, step_ns)] + timeframe_ns
@@ -180,7 +180,7 @@ def clock_that_skips(local_ns: Ints, timeframe_ns: int) -> str | None:
 
 
 def _find_clock(local_ns: Ints, is_changed: np.ufunc) -> str | None:
-    """The first of `CLOCKS` whose offsets before and after differ so at most local times [N]."""
+    """The first of `CLOCKS` with such differences of offsets at most local times [N]."""
     return next(
         (
             name
@@ -232,8 +232,8 @@ def look_up(times: Ints, edges: Ints, offsets: Ints) -> Ints:
 def _find_offsets(local_ns: Ints, tz: str) -> tuple[Ints, Ints]:
     """Offsets of local times [N] by the clock before a change and by the one after it.
 
-    They are equal but near a change: a time that exists twice has the greater one first, one that
-    does not exist the smaller one, as `fold` has it in PEP 495.
+    They are equal except near a change: a repeated time has the greater one first, a skipped one
+    the smaller, as `fold` has it in PEP 495.
     """
     changes, offsets = _find_changes(local_ns, tz)
     before, after = offsets[:-1], offsets[1:]
@@ -286,7 +286,7 @@ def _settle_repeated(
 ) -> tuple[str, ...]:
     """Give times that a clock shows twice their offset in `shift_ns` [K], where it has one reading.
 
-    `known_ns` are local times [N], and `places` [K] those of them in question.
+    `known_ns` are local times [N], and `places` [K] the doubtful ones.
     """
     twice = np.flatnonzero(shift_ns == TWICE)
     before, behind = known_ns[:-1], known_ns[1:]

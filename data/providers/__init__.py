@@ -71,7 +71,7 @@ HELD: dict[str, list[RawTable]] = {}
 def find_provider(spec: str) -> tuple[Provider, str]:
     """Split ``NAME``, ``NAME:ADDRESS`` or a path into source and address.
 
-    The source of a path is known by its ending, or else by what the file holds.
+    The ending of a path tells its source, or else the content of the file.
 
     Raises:
         SourceError: When the source is unknown; the message lists the known ones.

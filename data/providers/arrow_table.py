@@ -47,7 +47,7 @@ LARGE_NUMBERS = "Integers with more than 64 bits"
 
 @contextmanager
 def explain_damage(where: str, form: str) -> Iterator[None]:
-    """Errors of pyarrow as refusals of a file, whose `form` is named such as Parquet."""
+    """Errors of pyarrow as refusals of a file of a `form` such as Parquet."""
     try:
         yield
     except DAMAGE as error:
@@ -87,12 +87,11 @@ def to_raw(
 ) -> RawTable:
     """Read times, numbers and the symbol out of Arrow columns.
 
-    `columns` are those that `layout` names, [N] each. `named` is how errors call the source, and
-    its market unless a column names one; `market` names the rows to read where a column names
-    several.
-    `others` are the columns that `layout` does not name, of which one parts the rows where their
-    times are those of several markets. `dots` notes what dots mean where numbers were written,
-    and `columns` do not hold their text.
+    `columns` are those of `layout`, [N] each. `named` is the source's name in errors, and its
+    market unless a column names one; `market` chooses rows where a column names several. `others`
+    are the columns outside `layout`, one of which parts the rows where their times are those of
+    several markets. `dots` notes the meaning of dots where numbers were written and `columns` do
+    not hold their text.
 
     Raises:
         TableError: When a value has no single reading.
@@ -141,7 +140,7 @@ def to_raw(
 
 
 def _note_billionths(values: dict[str, Floats]) -> tuple[str, ...]:
-    """A note where prices look counted in billionths, as Databento does unless it is asked not."""
+    """A note where prices look counted in billionths, as Databento's are by default."""
     # One price rules it out for most files.
     if any((values[name][:FEW] < BILLION).any() for name in PRICES):
         return ()
@@ -211,7 +210,7 @@ def _of_market(
 def _filter(
     arrays: dict[str, pa.Array], others: Callable[[], Columns], rows: pa.Array | None
 ) -> tuple[dict[str, pa.Array], Callable[[], Columns]]:
-    """Columns that are read, and those that are not, of some rows."""
+    """Columns to read, and the others, for some rows."""
     if rows is None:
         return arrays, others
     filtered = {name: array.filter(rows) for name, array in arrays.items()}

@@ -81,7 +81,7 @@ def read(address: str, options: LoadOptions) -> RawTable:
     """Bars of ``EXCHANGE:SYMBOL:TIMEFRAME:FROM[:TO]``; days are UTC, the last not included.
 
     Whole months (days of seconds, years of hours and days) come from the cache once they were
-    fetched; the rest is fetched anew, or is what was fetched last where no exchange may be asked.
+    fetched. The rest is fetched anew, or comes from the last fetch where no exchange may be used.
 
     Raises:
         SourceError: When exchange, symbol, timeframe or range make no sense.
@@ -301,7 +301,7 @@ def _describe(error: Exception) -> str:
 
 
 def _note_range(request: Request, times: Ints, end_ns: int) -> Iterator[str]:
-    """Where bars [N] do not answer what was asked for: they begin late, end early, differ."""
+    """Differences of bars [N] from the request: they begin late, end early, or last otherwise."""
     step_ns, behind_ns = request.step_ns, int(times[-1]) + request.step_ns
     if times[0] >= request.span.start_ns + step_ns:
         yield f"bars begin at {format_time(times[0])}, later than was asked for"

@@ -1,4 +1,4 @@
-"""Names of columns as programs and people write them, by what the columns hold."""
+"""Names of columns as programs and people write them, by the meaning of the columns."""
 
 import re
 import unicodedata
@@ -109,7 +109,7 @@ TIMES = ("timestamp", "date", "time", "close_time")
 
 
 def number_doubles(names: Sequence[str]) -> list[str]:
-    """Names of columns of which no two are equal: equal ones get their places.
+    """Names of columns, all different: equal ones get their places.
 
     >>> number_doubles(["close", "high", "close"])
     ['close (column 1)', 'high', 'close (column 3)']
@@ -178,7 +178,7 @@ def find_local_zone(name: str) -> str | None:
 
 
 def is_alike(name: str, role: str) -> bool:
-    """Whether the first or last word of a name is one for what a column may hold.
+    """True if the first or last word of a name fits a column's meaning.
 
     >>> is_alike("BidOpen", "open"), is_alike("mid.o", "open"), is_alike("open_interest", "high")
     (True, True, False)
@@ -191,6 +191,6 @@ def is_alike(name: str, role: str) -> bool:
 
 
 def is_volume_of_asset(name: str) -> bool:
-    """Whether a column holds volumes in one asset, such as ``Volume BTC``."""
+    """True if a column holds volumes in one asset, such as ``Volume BTC``."""
     match = OF_ASSET.fullmatch(plain(name))
     return match is not None and match[1] not in NO_ASSETS

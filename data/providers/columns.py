@@ -88,7 +88,7 @@ def recognise(
     chosen: Mapping[str, str] | None = None,
     aligned: Mapping[str, str] | None = None,
 ) -> Layout:
-    """Find the columns of bars among the names of a file, of which no two are equal.
+    """Find the columns of bars among the different names of a file.
 
     `chosen` maps meaning to a column's name, or its place from 1; `aligned` does so for the names
     of further columns.
@@ -167,7 +167,7 @@ def _find_stated(meaning: str, name: str, names: Sequence[str], where: str) -> s
 def _find_aligned(
     name: str, wanted: str, names: Sequence[str], where: str, stated: Collection[str]
 ) -> str:
-    """The column that a person names; it is none of those that bars have."""
+    """The column that a person names, outside the columns of bars."""
     flag = f"--aligned-column {name}"
     column = _find(flag, wanted, names, where)
     role, roles = find_role(column), [find_role(other) for other in names]
@@ -201,7 +201,7 @@ def _list_alike(name: str, names: Sequence[str]) -> list[str]:
 
 
 def _find_roles(names: Sequence[str], stated: Mapping[str, str]) -> dict[str, list[str]]:
-    """Columns by role: those that a person states in place of those that names tell."""
+    """Columns by role: a person's statements in place of the names' meaning."""
     names = [name for name in names if name not in stated.values()]
     roles: dict[str, list[str]] = {}
     has_parts = set(DATE_PARTS) <= set(map(plain, names))
@@ -221,7 +221,7 @@ def _find_roles(names: Sequence[str], stated: Mapping[str, str]) -> dict[str, li
 
 
 def _refuse_no_bars(names: Sequence[str], roles: Mapping[str, Sequence[str]], where: str) -> None:
-    """Refuse rows of one price, or of bid and ask, as what they are."""
+    """Refuse rows of one price, or of bid and ask, by their kind."""
     sides = ("open", "high", "low")
     alike = [role for role in sides if any(is_alike(name, role) for name in names)]
     if len(alike) > 1 or any(role in roles for role in sides):
@@ -286,7 +286,7 @@ def _list_notes(
     beside: Mapping[str, str],
     assumed: Sequence[str],
 ) -> Iterator[str]:
-    """Facts that columns show: what is not read, stated or assumed, and what a program means."""
+    """Notes on columns: not read, stated or assumed ones, and the conventions of a program."""
     for name in names:
         if plain(name) in ADJUSTED and name not in beside.values():
             yield f"column {name!r} is not read: open, high, low and close stay as they are"

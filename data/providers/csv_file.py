@@ -1,4 +1,4 @@
-"""Bars from a text file: parsed as plain numbers in blocks where it holds these, else as text."""
+"""Bars from a text file: parsed as plain numbers in blocks where possible, else as text."""
 
 import io
 import re
@@ -147,7 +147,7 @@ def _read_plain(
 
 
 def _explain_count(reason: str, separator: str) -> str:
-    """The end of an error about a row whose cells are not as many as the names of columns."""
+    """The end of an error about a row with more or fewer cells than names of columns."""
     match = re.search("Expected ([0-9]+) columns, got ([0-9]+)", reason)
     if match is None:
         return ""

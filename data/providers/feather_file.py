@@ -144,7 +144,7 @@ def _message_bytes(message: pa.ipc.Message) -> int:
 
 
 def _field(meta: bytes, table: int, field: int) -> int | None:
-    """Position of a field of a table; None where it has its default."""
+    """Position of a field of a table; None for its default."""
     # A table begins with its distance from its vtable: that holds its length, then fields' offsets.
     (back,) = struct.unpack_from("<i", meta, table)
     vtable = table - back

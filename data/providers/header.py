@@ -110,7 +110,7 @@ def _refuse_taiwan(rows: Sequence[Sequence[str]], where: str) -> None:
 
 
 def _split(line: str, separator: str) -> list[str]:
-    """The cells of a line; none where it is no line of a table."""
+    """The cells of a line; empty for a line outside a table."""
     try:
         return next(csv.reader([line], delimiter=separator), [])
     except csv.Error:
@@ -118,13 +118,13 @@ def _split(line: str, separator: str) -> list[str]:
 
 
 def _is_row(cells: Sequence[str]) -> bool:
-    """Whether a line holds values and names no column: four prices at least are numbers."""
+    """True if a line holds values and names no column: four prices at least are numbers."""
     n_numbers = sum(NUMBER.fullmatch(cell.strip()) is not None for cell in cells)
     return n_numbers >= len(PRICES) or all(DATA_CELL.fullmatch(cell) for cell in cells)
 
 
 def _are_rows(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether all lines alike hold two numbers at least, and no name of a column."""
+    """True if all lines alike hold at least two numbers, and no name of a column."""
     return len(rows) > 1 and all(
         len(row) == len(rows[0])
         and sum(NUMBER.fullmatch(cell.strip()) is not None for cell in row) > 1
@@ -154,9 +154,9 @@ def _first_lines(text: bytes, where: str) -> list[str]:
 
 
 def _locate_header(lines: Sequence[str], where: str) -> tuple[int, str]:
-    """Lines above the header: where the file is from, remarks, and what separates its cells.
+    """Lines above the header: origin of the file, remarks, and the separator of its cells.
 
-    A title has no form of its own: what is no row stands above the header where a later line
+    A title has no form of its own: any line but a row stands above the header where a later line
     names all prices.
     """
     separator, last = "", REMARK.match(lines[-1].strip())
@@ -190,7 +190,7 @@ def _find_names(lines: Sequence[str], separator: str, width: int) -> list[str] |
 
 
 def _count_titles(lines: Sequence[str]) -> int:
-    """Lines before the first that names all prices; none where it, or a row, is the first."""
+    """Number of lines before the first that names all prices, or before a row."""
     for count, line in enumerate(lines):
         cells = _split(line, max(SEPARATORS, key=line.count))
         if set(PRICES) <= {find_role(cell) for cell in cells}:
@@ -242,7 +242,7 @@ def cut_remarks(head: bytes, tail: bytes, header: Header) -> tuple[bytes, tuple[
 
 
 def _is_remark(line: str, rows: Sequence[bytes], header: Header) -> bool:
-    """Whether a line is too short for a row, and begins with words as no row does."""
+    """True if a line is too short for a row, and begins with words as no row does."""
     cells, width = _split(line, header.separator), len(header.names)
     if not cells or (len(cells) >= width and any(cell.strip() for cell in cells[1:])):
         return False
@@ -261,9 +261,9 @@ def _find_shape(cell: str) -> str:
 def drop_headers(
     columns: pa.Table, layout: Layout, header: Header, where: str, *, may_drop: bool
 ) -> tuple[pa.Array | None, tuple[str, ...]]:
-    """Flags of rows [N] that do not name the columns again, and a note about those that do.
+    """Flags of rows [N] other than repeated names of columns, and a note about the repetitions.
 
-    None where no row does.
+    None where no row repeats them.
 
     Raises:
         TableError: When there are such rows, and a person did not ask to drop bad ones.
@@ -299,7 +299,7 @@ def drop_headers(
 
 
 def _is_header(row: pa.Table, layout: Layout, lines: list[dict[str, str]]) -> bool:
-    """Whether a row is a line of the header, or names what each column of values holds."""
+    """True if a row is a line of the header, or names the content of each column of values."""
     cells = {name: row.column(name)[0].as_py().strip() for name in row.column_names}
     meant = zip(VALUES, layout.values, strict=True)
     return cells in lines or all(find_role(cells[name]) == role for role, name in meant if name)

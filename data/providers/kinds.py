@@ -74,7 +74,7 @@ def find_source(head: bytes) -> str:
 
 
 def describe_kind(content: bytes) -> str:
-    """The kind of a file that is no text, and what helps; empty where it is text or packed."""
+    """The kind of a file other than text, with a remedy; empty for text or packed text."""
     source = find_source(content)
     if source != "csv":
         return f"{KINDS[source]}; write {source}:PATH"
@@ -86,9 +86,9 @@ def describe_kind(content: bytes) -> str:
 
 
 def describe_binary(content: bytes, name: str) -> str:
-    """What is wrong with a file of that name which holds bytes that no text does.
+    """The fault of a file of that name with bytes that no text has.
 
-    Zeros among text are what a disk leaves where nothing was written.
+    Zeros among text are the trace of a disk on which nothing was written.
     """
     zero = content.find(b"\0")
     if BINARY.search(content) is None and (zero > 3 or content.startswith(b"\0\0")):
@@ -136,7 +136,7 @@ def _parse_json(text: str) -> dict[str, object] | None:
 
 
 def is_spreadsheet(content: bytes) -> bool:
-    """Whether a zip archive is a file of Excel, or of another spreadsheet."""
+    """True if a zip archive is a file of Excel, or of another spreadsheet."""
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
             return not SHEETS.isdisjoint(archive.namelist())

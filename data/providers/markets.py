@@ -17,7 +17,7 @@ SIGN = "#"
 
 
 def part_market(address: str) -> tuple[str, str | None]:
-    """Part ``PATH#MARKET`` into path and market; a file whose own name holds the sign wins.
+    """Part ``PATH#MARKET`` into path and market; a file with the sign in its own name wins.
 
     >>> part_market("prices.csv#AAPL"), part_market("prices.csv#BTCUSDT#binance")
     (('prices.csv', 'AAPL'), ('prices.csv', 'BTCUSDT#binance'))
@@ -45,9 +45,9 @@ def name_market(where: str, *markets: object) -> str:
 def choose_market(
     markets: Sequence[str], chosen: str | None, where: str, otherwise: str = ""
 ) -> str | None:
-    """The market of a file that is meant; None where the file names none and none was asked for.
+    """The market of a file to read; None where the file names none and none is wanted.
 
-    `otherwise` ends the error about several, of which a person must name one.
+    `otherwise` ends the error about several, one of which a person must name.
     """
     shown = list_some((repr(market)[:24] for market in markets[:5]), len(markets))
     if chosen is not None and chosen not in markets:
@@ -81,7 +81,7 @@ def find_name_pairs(names: Sequence[str]) -> list[tuple[str, str]] | None:
 def name_market_columns(
     pairs: Sequence[tuple[str, str]], chosen: str | None, where: str
 ) -> tuple[list[str], str | None]:
-    """One name a column, `ELSEWHERE` where it is of another market, and the chosen market."""
+    """One name a column, `ELSEWHERE` for columns of other markets, and the chosen market."""
     markets = list(dict.fromkeys(market for _, market in pairs if market))
     market = choose_market(markets, chosen, where)
     return [price if owner in ("", market) else ELSEWHERE for price, owner in pairs], market

@@ -62,7 +62,7 @@ def encode_rows(table: RawTable) -> bytes:
 
 
 def is_encoded(schema: pa.Schema) -> bool:
-    """Whether a file has the columns of `encode_rows`, and states whose they are."""
+    """True if a file has the columns of `encode_rows`, and states their owner."""
     first, *others = schema.types or [pa.null()]
     return bool(
         read_rows(schema.metadata) is not None

@@ -38,8 +38,8 @@ def refuse_mixed(
 ) -> None:
     """Refuse rows of several markets, where another column, or two of them, part them into series.
 
-    `market` is the one whose rows these are, as it is named behind the path, and `option` says
-    which column names it; both are empty where none does.
+    `market` owns these rows, by its name behind the path, and `option` names the column of names;
+    both are empty where there is none.
 
     Raises:
         TableError: Naming the columns, and how to read one market.
@@ -161,11 +161,11 @@ def show_markets(markets: Sequence[object], again: str = "") -> str:
 
 
 def _parts_series(code: Ints, time_ns: Ints, *, is_named: bool) -> bool:
-    """Whether the times of each value of a column, as codes [N], are those of one series.
+    """True if the times of each value of a column, as codes [N], form one series.
 
     Markets stand one behind the other, or share many of their times; else a number that happens to
-    differ where two rows were exchanged would part them. Series that follow one another in time may
-    be parts of one market, such as its months: only a column of such a name makes markets of
+    differ where two rows were exchanged would part them. Series that follow one another in time
+    may be parts of one market, such as its months: only a column of such a name makes markets of
     them.
     """
     count = len(np.unique(code))
@@ -184,7 +184,7 @@ def _parts_series(code: Ints, time_ns: Ints, *, is_named: bool) -> bool:
 
 
 def _is_shared(time_ns: Ints) -> bool:
-    """Whether many rows have a time [N] that others have too."""
+    """True if many rows share their time [N] with others."""
     repeated = np.count_nonzero(np.diff(np.sort(time_ns)) == 0)
     return bool(repeated >= LEAST_SHARED * len(time_ns))
 
@@ -246,7 +246,7 @@ def _guess_order(table: RawTable) -> tuple[str, ...]:
 
 
 def _are_swapped(table: RawTable) -> bool:
-    """Whether bars close near where the one before opened, and open far from where it closed."""
+    """True if bars close near the open of the one before, and open far from its close."""
     order = np.argsort(table.timestamp, kind="stable")[:MOST_BARS]
     opens, closes = (table.values[name][order] for name in ("open", "close"))
     as_named, exchanged = np.abs(opens[1:] - closes[:-1]), np.abs(closes[1:] - opens[:-1])

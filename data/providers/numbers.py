@@ -170,10 +170,9 @@ def refuse_thirty_seconds(columns: Mapping[str, pa.Array], chosen: str | None, w
 def note_dots(
     names: Iterable[str], read: Callable[[str], pa.Array], where: str, *, is_settled: bool = False
 ) -> tuple[str, ...]:
-    """A note on columns such as ``42.195``, whose dots begin decimals or part thousands.
+    """A note on columns such as ``42.195``: do their dots begin decimals or part thousands?
 
-    `read` gives the text [N] of one of the named columns. None where another number of the file
-    settles it.
+    `read` gives the text [N] of a column. None where another number of the file settles it.
 
     Raises:
         TableError: Where dots part thousands: ``1.230.000``, or ``1.230`` beside ``985``, as no
@@ -192,7 +191,7 @@ def note_dots(
 
 
 def _find_dotted(column: pa.Array, name: str, where: str) -> str:
-    """The first number of a column whose dot may part thousands; empty without one."""
+    """The first number of a column with a dot that may part thousands; empty without one."""
     # The first number decides for most columns.
     if not re.fullmatch(DOTTED, _first(column)) or not _has(column, "[.]"):
         return ""
@@ -212,7 +211,7 @@ def _find_dotted(column: pa.Array, name: str, where: str) -> str:
 
 
 def _first(column: pa.Array) -> str:
-    """The first text of a column that is there; else empty."""
+    """The first text in a column; empty without one."""
     for part in (column.slice(0, 100), column.slice(100)):
         if len(numbers := bare_numbers(part)):
             return str(numbers[0].as_py())
@@ -220,7 +219,7 @@ def _first(column: pa.Array) -> str:
 
 
 def bare_numbers(column: pa.Array) -> pa.Array:
-    """Texts of a column that are there, without blanks around them."""
+    """Texts present in a column, without blanks around them."""
     bare = pc.utf8_trim_whitespace(column.drop_null())
     return pc.filter(bare, pc.invert(pc.match_substring_regex(bare, NO_NUMBER)))
 
@@ -249,7 +248,7 @@ def _refuse_doubtful(texts: Mapping[str, pa.Array], mark: str, where: str) -> No
 
 
 def plain_numbers(column: pa.Array, decimal: str) -> pa.Array:
-    """Text [N] with numbers written anew with a decimal point; what is no number stays as it is."""
+    """Text [N] with numbers written anew with a decimal point; other text stays."""
     if decimal == COMMA and all_match(column, "^[+-]?[0-9]+(?:,[0-9]+)?$"):
         return pc.replace_substring(column, ",", ".")
     texts = pc.replace_substring_regex(pc.utf8_trim_whitespace(column), PREFIX, r"\1")
@@ -278,7 +277,7 @@ def _from_text(column: pa.Array, label: str, decimal: str) -> Floats:
 
 
 def _all_finite(column: pa.Array) -> Floats | None:
-    """The numbers of a column at once, None unless all that are there are plain and finite."""
+    """The numbers of a column at once; None unless all present ones are plain and finite."""
     try:
         exact = column.cast(pa.float64())
     except pa.ArrowInvalid:

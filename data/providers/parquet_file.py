@@ -50,7 +50,7 @@ WIDTHS = {1: 0, 2: 0, 3: 1, 7: 8}
 def read(address: str, options: LoadOptions) -> RawTable:
     """Read the rows of a Parquet file.
 
-    `options.max_bytes` caps what the columns that are read take, decoded.
+    `options.max_bytes` caps the decoded size of the columns to read.
     """
     address, market = part_market(address)
     path = open_path(address, "parquet:PATH")
@@ -170,7 +170,7 @@ def read_capped(
 
 
 class _Pages(io.RawIOBase):
-    """A file of which pyarrow reads a column of a group at once; its pages are counted before."""
+    """A file that pyarrow reads by whole columns of a group; its pages are counted before."""
 
     def __init__(self, source: IO[bytes], where: str, max_bytes: int) -> None:
         self._source, self._where, self._max_bytes = source, where, max_bytes
@@ -210,7 +210,7 @@ class _Pages(io.RawIOBase):
 
 
 def _read_fields(head: bytes, at: int) -> tuple[dict[int, Any], int]:
-    """Whole numbers and records in a record of Thrift's compact form, and where it ends."""
+    """Whole numbers and records in a record of Thrift's compact form, and its end."""
     fields: dict[int, Any] = {}
     number = 0
     while byte := head[at]:

@@ -108,9 +108,9 @@ def read_plain(text: TextPart, header: Header, kinds: Kinds, most: int) -> pa.Ta
 def find_doubtful(
     head: pa.Table, columns: pa.Table, kinds: Kinds, names: Collection[str]
 ) -> tuple[list[str], bool]:
-    """Those of columns whose text must show that no dot parts thousands.
+    """Columns whose text must show that no dot parts thousands.
 
-    Beside, whether a number of the file settles that dots begin decimals.
+    Also True if a number of the file settles that dots begin decimals.
     """
     numbers = [name for name in dict.fromkeys(names) if kinds[name] in (FLOAT, COUNT)]
     texts = {name: bare_numbers(head.column(name).combine_chunks()) for name in numbers}
@@ -150,7 +150,7 @@ def _time_kind(column: pa.ChunkedArray) -> pa.DataType:
 
 
 def _casts(column: pa.ChunkedArray, kind: pa.DataType, *, missing: bool = True) -> bool:
-    """Whether all texts are of a kind, but for empty ones where some may be missing."""
+    """True if all texts are of a kind, except empty ones where some may be missing."""
     try:
         texts = pc.if_else(pc.equal(column, ""), None, column) if missing else column
         texts.cast(kind)

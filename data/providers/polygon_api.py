@@ -42,9 +42,9 @@ the vendor and for us. Longer ones are merged here from the longest of these tha
 
 
 def read(address: str, options: LoadOptions) -> RawTable:
-    """Read bars, fetching what the cache lacks of the range that is asked for.
+    """Read bars, fetching the part of the wanted range that the cache lacks.
 
-    `timeframe` (15m when None) and `fetch` state the wanted range, and whether to ask the vendor.
+    `timeframe` (15m when None) and `fetch` state the wanted range, and allow calls to the vendor.
     Notes name the times of the fetches and missing sessions.
 
     Raises:

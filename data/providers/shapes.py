@@ -65,9 +65,9 @@ LOTS = (1, 100, 1000)
 def name_columns(
     rows: Sequence[Sequence[str]], where: str, *, is_numbered: bool
 ) -> tuple[list[str], str]:
-    """Names for the columns of rows that have none, and the note that says what was assumed.
+    """Names for the columns of rows without any, and the note on the assumption.
 
-    `is_numbered` is whether a person names columns by their places.
+    `is_numbered` is True if a person names columns by their places.
 
     Raises:
         TableError: When they are no bars, or of no known order.
@@ -118,9 +118,9 @@ def suggest_columns(rows: Sequence[Sequence[str]], names: Sequence[str], how: st
 def guess_order(columns: Sequence[Floats]) -> dict[str, int]:
     """Places of prices and volume among columns [N] of rows in the order of time; empty if unclear.
 
-    Of four columns side by side one is the high and one the low of each row. A bar opens near where
-    the one before closed: an order counts where every other leaves twice the step between them, or
-    where it is the usual one and not denied.
+    Of four columns side by side one is the high and one the low of each row. A bar opens near the
+    close of the one before. An order counts where every other leaves twice the step between them,
+    or where it is the usual one and not denied.
     """
     columns = [_drop_largest(column) for column in columns]
     orders = _find_orders(columns, range(len(columns)))
@@ -176,13 +176,13 @@ def _find_kind(cells: Sequence[str], texts: Sequence[str]) -> str:
 
 
 def _has_volume(columns: Sequence[Floats], names: Sequence[str]) -> bool:
-    """Whether a layout has a volume, and one that is no average of its prices."""
+    """True if a layout has a volume other than an average of its prices."""
     held = dict(zip(names, columns, strict=False))
     return bool(names) and not _is_price(held["volume"], held["low"], held["high"])
 
 
 def _is_price(column: Floats, low: Floats, high: Floats) -> bool:
-    """Whether most numbers lie within their bar, or are all one share of them."""
+    """True if most numbers lie within their bar, or are all one share of them."""
     with np.errstate(divide="ignore", invalid="ignore"):
         share = column / high
     is_share = len(share) > 2 and np.ptp(column) and share.max() <= (1 + NEAR) * share.min()

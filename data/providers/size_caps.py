@@ -21,7 +21,7 @@ def refuse_size(where: str, size: str, max_bytes: int) -> LimitError:
 
 
 def refuse_nested(fields: Iterable[pa.Field], where: str) -> None:
-    """Refuse columns whose rows hold more than a value, or values that stand for more rows.
+    """Refuse columns with rows of more than one value, or values that stand for more rows.
 
     Raises:
         TableError: Naming the first.
@@ -34,14 +34,14 @@ def refuse_nested(fields: Iterable[pa.Field], where: str) -> None:
 
 
 def is_single(kind: pa.DataType) -> bool:
-    """Whether each row of a column holds one value, which stands for no other row."""
+    """True if each row of a column holds one value, which stands for no other row."""
     bare = kind.value_type if pa.types.is_dictionary(kind) else kind
     is_packed = pa.types.is_run_end_encoded(bare) or pa.types.is_dictionary(bare)
     return not (is_packed or pa.types.is_nested(bare) or isinstance(bare, pa.BaseExtensionType))
 
 
 def refuse_expanded(columns: pa.Table, where: str, max_bytes: int) -> None:
-    """Refuse columns of which rows share their bytes, and which are too large once they do not.
+    """Refuse columns with rows that share their bytes, if they are too large without sharing.
 
     Raises:
         LimitError: When they would take more than `max_bytes`.
@@ -54,7 +54,7 @@ def refuse_expanded(columns: pa.Table, where: str, max_bytes: int) -> None:
 
 
 def refuse_rows(rows: int, columns: int, where: str, max_bytes: int) -> None:
-    """Refuse a file whose numbers alone would take too much.
+    """Refuse a file with numbers that alone would take too much.
 
     Raises:
         LimitError: When they would take more than `max_bytes`.
@@ -65,7 +65,7 @@ def refuse_rows(rows: int, columns: int, where: str, max_bytes: int) -> None:
 
 
 def _text_bytes(column: pa.ChunkedArray) -> int:
-    """Bytes that text takes written out; 0 of columns whose rows share none."""
+    """Bytes of written text; 0 for columns with rows that share none."""
     if pa.types.is_dictionary(column.type) and _is_binary(column.type.value_type):
         taken = (pc.binary_length(part.dictionary).take(part.indices) for part in column.chunks)
         return sum(pc.sum(lengths).as_py() or 0 for lengths in taken)

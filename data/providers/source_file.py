@@ -68,7 +68,7 @@ def open_unchanged(path: Path, max_bytes: int) -> Iterator[BufferedReader]:
 
 
 def _state(file: BufferedReader, path: Path) -> tuple[int, ...]:
-    """Size, times and place of an open file, and of the one that bears its name now.
+    """Size, times and place of an open file, and of the present bearer of its name.
 
     A program may set the time of a change back, but not that of the inode.
     """

@@ -76,7 +76,7 @@ def _decode(text: bytes, encoding: str) -> str | None:
 
 
 def _names_prices(head: str) -> bool:
-    """Whether a line names all prices."""
+    """True if a line names all prices."""
     return any(
         set(PRICES) <= {find_role(cell.strip('"# ')) for cell in re.split("[,;\t|]", line)}
         for line in head.splitlines()

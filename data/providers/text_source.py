@@ -1,4 +1,4 @@
-"""Text of a file, plain, gzip or zip, in UTF-8: read from the disk in pieces where it can be."""
+"""Text of a file, plain, gzip or zip, in UTF-8: read from the disk in pieces if possible."""
 
 import codecs
 import gzip
@@ -58,7 +58,7 @@ class Text:
     lock: Lock = field(default_factory=Lock)  # held by who reads the file
 
     def head(self) -> bytes:
-        """Its first lines, two at least; all of it where it has none."""
+        """Its first lines, at least two; all of it without an end of line."""
         head = TextPart(self).read(PIECE_BYTES)
         return head if head.count(b"\n") > 1 else TextPart(self).read()
 
@@ -197,7 +197,7 @@ def _only_member(archive: zipfile.ZipFile, where: str) -> zipfile.ZipInfo:
 
 
 def _list_members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
-    """Files of an archive, but for those that macOS adds."""
+    """Files of an archive, without the additions of macOS."""
     return [
         member
         for member in archive.infolist()
@@ -206,7 +206,7 @@ def _list_members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
 
 
 def _list_tables(members: list[zipfile.ZipInfo]) -> list[zipfile.ZipInfo]:
-    """Those that may hold bars: of several the ones that are named so."""
+    """Members that may hold bars; of several, the ones with such a name."""
     if len(members) == 1:
         return members
     return [member for member in members if member.filename.lower().endswith(TABLES)]

@@ -77,7 +77,7 @@ def read_times(
 def read_alike(
     arrays: Mapping[str, Column], layout: Layout, options: LoadOptions, where: str
 ) -> Read:
-    """Times at the end of bars that is wanted [N], on which all columns that hold them agree.
+    """Times [N] at the wanted end of bars, on which all columns with such times agree.
 
     Raises:
         TableError: When columns differ, or all hold times of the other end.
@@ -107,7 +107,7 @@ def read_alike(
 
 
 def _read_each(read: Callable[[Names], Read], columns: tuple[Names, ...]) -> dict[Names, Read]:
-    """Times of each column that may hold them; of one that does not, the error names the others."""
+    """Times of each column that may hold them; the error about one names the others."""
     times = {}
     for names in columns:
         try:
@@ -196,10 +196,10 @@ def _agree(times: Mapping[Names, Read], where: str) -> Read:
 
 
 def _find_misfit(opens: Ints, ends: Ints, starts: Ints) -> tuple[str, int] | None:
-    """Why times [N] are no opens of bars which end at others [N], and the first row to show it.
+    """Reason why times [N] are no opens of bars with ends [N], and the first row to show it.
 
     Most bars would close before they open or after the next opens, or begin and end at trades,
-    whose times follow no step. `starts` are all opens in order, each once [M].
+    with times that follow no step. `starts` are all opens in order, each once [M].
     """
     nexts = np.append(starts[1:], starts[-1])
     if not np.array_equal(starts, opens):
@@ -243,7 +243,7 @@ def _read_two(
 ) -> Read:
     """Times [N] from a column of dates and one of times of day, in this order.
 
-    The second alone is read where it holds whole times on the days of the first.
+    The second alone is read if it holds whole times on the days of the first.
 
     Raises:
         TableError: When the two are no dates and times of day.
@@ -273,7 +273,7 @@ def _encode(column: Column, write: Callable[[pa.Array], pa.Array | None]) -> Cod
 
 
 def _are_whole(dates: Column, times: Column) -> bool:
-    """Whether the second column [N] holds whole times on the days of the first."""
+    """True if the second column [N] holds whole times on the days of the first."""
     try:
         (day_ns, _), (time_ns, _) = (read_column(each, None, "", None) for each in (dates, times))
     except TableError:
@@ -283,7 +283,7 @@ def _are_whole(dates: Column, times: Column) -> bool:
 
 
 def _read_apart(days: Coded, clocks: Coded, label: str, time_format: str | None) -> Written:
-    """Times [N] of days and clocks of which each is read once, beside the first of the other."""
+    """Times [N] of days and clocks, each of them read once, beside the first of the other."""
     (day_codes, day_texts), (clock_codes, clock_texts) = days, clocks
     firsts = [(texts.drop_null().to_pylist() or [""])[0] for texts in (day_texts, clock_texts)]
     join = partial(pc.binary_join_element_wise, null_handling="emit_null")

@@ -163,7 +163,7 @@ class Moments:
     zones: Counter[str] = field(default_factory=Counter)  # rows by the zone named, empty if none
 
     def add(self, rows: npt.NDArray[np.intp], time_ns: Ints, zones: Sequence[str]) -> None:
-        """Set the times of rows [n], of which all name one zone, or each its own."""
+        """Set the times of rows [n], which all name one zone, or each its own."""
         self.time_ns[rows] = time_ns
         for zone in zones:
             self.zones[zone] += len(rows) // len(zones)
@@ -240,7 +240,7 @@ def plain_blanks(texts: Column) -> Column:
 
 
 def all_match(column: Column, pattern: str) -> bool:
-    """Whether a pattern occurs in every text that is there, and some is."""
+    """True if a pattern occurs in every present text, and at least one is present."""
     return pc.all(pc.match_substring_regex(column, pattern)).as_py() is True
 
 
@@ -276,7 +276,7 @@ Shape = tuple[dict[str, int], dict[str, list[int]], str]
 
 
 def _find_shape(letters: bytes, form: TimeForm) -> Shape | None:
-    """The shape of a text; None where it is none of the form, or its parts may move."""
+    """The shape of a text; None for another form, or one with parts that may move."""
     text = letters.decode("ascii", "replace")
     # Blanks at its begin have places too.
     begin = len(text) - len(text.lstrip())
@@ -349,7 +349,7 @@ def _parse_singly(texts: pa.Array, rows: Ints, form: TimeForm, moments: Moments)
 
 
 def _count_time(part: Mapping[str, Any]) -> tuple[Ints, Flags]:
-    """Nanoseconds since 1970 [n] of the numbers that make up times, and which of them are times."""
+    """Nanoseconds since 1970 [n] of the numbers that make up times, and flags of the valid ones."""
     years = part["Y"] if "Y" in part else part["y"] + 1900 + 100 * (part["y"] < PIVOT)
     month, day = part.get("m", 1), part["j"] if "j" in part else part["d"]
     is_time = (years >= FIRST_YEAR) & (years <= LAST_YEAR) & (month >= 1) & (month <= 12)

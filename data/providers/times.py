@@ -177,7 +177,7 @@ def find_unit(column: Column) -> str | None:
 
 
 def take_sample(column: Column) -> pa.Array:
-    """Values from all of a column's length, about `SAMPLE`, or the first that are there."""
+    """Values from all of a column's length, about `SAMPLE`, or the first present ones."""
     step = max(-(-len(column) // SAMPLE), 1)
     parts = [chunk[::step] for chunk in split_chunks(column)]
     sample = pa.concat_arrays([pa.array([], column.type), *parts])
@@ -215,7 +215,7 @@ def _read_typed(column: Column, tz: LocalZone | None, label: str) -> tuple[Ints,
 
 
 def _read_digits(column: Column, sample: pa.Array, label: str) -> Column:
-    """Whole numbers that are written as text; the text where it is something else."""
+    """Whole numbers written as text; other text stays."""
     sample = plain_blanks(sample)
     if all_match(sample, WHOLE):
         column, sample = (
@@ -273,7 +273,7 @@ def _find_unit(numbers: npt.NDArray[Any]) -> int:
 def _name_units(time_ns: Ints, unit_ns: Ints, numbers: Ints, label: str) -> str:
     """The units of times [n], of numbers [N], in words; they may change, as Binance's did in 2025.
 
-    Each unit must have its rows behind one another, whose times go on where it changes.
+    Each unit must have its rows behind one another, and times must go on at a change.
     """
     starts = np.append(0, np.flatnonzero(unit_ns[1:] != unit_ns[:-1]) + 1)
     first, *others = (UNIT_NAMES[unit] for unit in unit_ns[starts[: SHOWN + 1]].tolist())

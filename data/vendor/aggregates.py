@@ -1,6 +1,6 @@
 """Bars of the vendor Polygon, page by page; a page that is cut or contradicts itself is an error.
 
-The address of a next page is not followed: the next page is asked for by its time.
+The address of a next page is not followed; its time is requested.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ TIMESPANS = {"s": "second", "m": "minute", "h": "hour", "d": "day"}
 
 @contextlib.contextmanager
 def opening(key: SeriesKey, tell: Tell) -> Iterator["PolygonSource"]:
-    """The vendor, ready to be asked for a series."""
+    """The vendor, ready for requests of a series."""
     yield PolygonSource(key, tell)
 
 

@@ -45,7 +45,7 @@ class CallError(Exception):
 
     @property
     def wait(self) -> str:
-        """The end of a message: the wait that was asked for."""
+        """The end of a message: the requested wait."""
         asked_s = self.retry_after_s
         return "" if asked_s is None else f"; it asks to wait {asked_s:.0f} s"
 
@@ -124,7 +124,7 @@ def backoff_s(failures: int) -> float:
 
 
 def parse_retry_delay(value: str | None) -> float | None:
-    """Seconds that a Retry-After header asks for; None where it asks for none."""
+    """Seconds of a Retry-After header; None without one."""
     try:
         return None if value is None else max(urllib3.Retry().parse_retry_after(value), 0.0)
     except (InvalidHeader, ValueError, OverflowError):

@@ -44,7 +44,7 @@ REFUSED = {
 
 
 class VendorClient:
-    """Asks for pages at the pace of an account."""
+    """Requests pages at the pace of an account."""
 
     def __init__(self, account: VendorAccount, pace: Pace) -> None:
         self._account, self._pace = account, pace
@@ -52,7 +52,7 @@ class VendorClient:
         check_url(self._rest.BASE)
 
     def page(self, *place: str | int, **params: str) -> bytes:
-        """The body of one page, asked for again after failures that may pass.
+        """The body of one page, requested again after failures that may pass.
 
         `place` is symbol, multiplier, timespan, and first and last time in milliseconds.
 

@@ -1,10 +1,10 @@
-"""Pages of bars to all bars of a range, whatever an exchange gives of what it is asked for.
+"""Pages of bars to all bars of a range, from any kind of exchange.
 
-Exchanges answer from the front of a range or with its end, fewer bars than asked for, with or
+Exchanges answer from the front of a range or with its end, with fewer bars than requested, with or
 without the bars at either bound, newest first, twice, or not at all. The next page begins behind
-the last bar that came. Where a page begins later, or is empty, bars before it may exist: smaller
-ranges, ranges that begin a bar earlier and ranges that end there are asked for, until an answer
-shows that the part was looked at.
+the last bar that came. Where a page begins later, or is empty, bars before it may exist. Then
+smaller ranges, ranges that begin a bar earlier and ranges that end there are requested, until an
+answer covers the part.
 """
 
 from collections.abc import Callable, Iterator
@@ -121,7 +121,7 @@ class PageReader:
         return max(self._limit // 2 - 1, min(self._limit, self._far) - self._lead)
 
     def _is_settled(self, at: int, rows: Floats, most: int) -> bool:
-        """Whether no bar lies between a time and the first that came."""
+        """True if no bar lies between a time and the first that came."""
         if len(rows) == 0:
             return False
         is_within = rows[-1, 0] <= at + self._limit * self._step
@@ -164,7 +164,7 @@ class PageReader:
         return at + min(bars - 1, max(self._surely, 1)) * self._step
 
     def _look_closely(self, at: int) -> tuple[Floats, int]:
-        """Bars of a range that surely fits an answer, asked for with all bounds."""
+        """Bars of a range that surely fits an answer, requested with all bounds."""
         width = max(self._most - 1, 1)
         forms = [(0, width + 1), (0, width)] * (self._lead == 0)
         forms += [(1, width + 2), (1, width + 1), (1, width)]
@@ -185,7 +185,7 @@ class PageReader:
         return _merge(np.concatenate(found)), at + width * self._step
 
     def _read_back(self, at: int, rows: Floats) -> tuple[Floats, int]:
-        """Bars before those of an exchange that gives the last ones, whatever limit is asked."""
+        """Bars before those of an exchange that gives the last ones, at any limit."""
         pages, length = [rows], int(rows[-1, 0] - at) // self._step + 1 + self._lead
         while len(rows):
             first = int(pages[-1][0, 0])
@@ -240,7 +240,7 @@ class PageReader:
         return int(np.clip(times[0] - day, at, until))
 
     def _from(self, at: int, lead: int, limit: int, until: int | None = None) -> Floats:
-        """One answer, from a time on; the range that is asked for begins `lead` bars earlier."""
+        """One answer, from a time on; the requested range begins `lead` bars earlier."""
         since = at - lead * self._step
         rows = _merge(self._ask_once(since, limit, until))
         rows = rows[rows[:, 0] >= since]

@@ -1,4 +1,4 @@
-"""Pieces of a range, which end where the calendar does, and the pages of one that is not whole."""
+"""Pieces of a range, which end with the calendar, and the pages of an incomplete one."""
 
 import struct
 import time
@@ -21,7 +21,7 @@ LARGEST_BYTES = 500_000_000
 
 
 def settled_end_ns(now_ns: int) -> int:
-    """The end of the last day whose bars change no more: it has been over for a day."""
+    """The end of the last day with bars that change no more: over for a day."""
     return (now_ns - DAY_NS) // DAY_NS * DAY_NS
 
 
@@ -35,7 +35,7 @@ def split_ranges(spans: list[TimeRange], unit: str) -> Iterator[TimeRange]:
 
 
 def is_settled(piece: TimeRange, unit: str) -> bool:
-    """Whether a piece is a whole one, and changes no more."""
+    """True if a piece is a whole one, and changes no more."""
     is_over = piece.end_ns <= settled_end_ns(time.time_ns())
     return is_over and piece == _calendar_piece(piece.start_ns, unit)
 

@@ -1,8 +1,8 @@
-"""A range of one series: from the cache, and what is missing there over a network.
+"""A range of one series: from the cache, and the missing part over a network.
 
-A range is fetched in pieces that end where the calendar does. Each reaches into the days that are
-cached beside it; where those are not the same any more, history was rewritten, and nothing is
-merged. Pages of a piece are kept as they come, and a fetch that was ended goes on behind them.
+A range is fetched in pieces that end with the calendar. Each reaches into the cached days beside
+it. Where those differ, history was rewritten, and nothing is merged. Pages of a piece are kept as
+they come, and an interrupted fetch goes on behind them.
 """
 
 import logging
@@ -44,7 +44,7 @@ logger = logging.getLogger("data.vendor")
 
 
 class BarSource(Protocol):
-    """A vendor or exchange that is ready to be asked for one series."""
+    """A vendor or exchange, ready for requests of one series."""
 
     pace: Pace
     reader: PageReader
@@ -167,7 +167,7 @@ def name_days(days: tuple[str, ...]) -> str:
 
 
 def tell_note(cache: SeriesCache, note: str) -> None:
-    """Tell people what they should know of a series now, such as what is waited for."""
+    """Show people a note on a series now, such as a wait."""
     logger.info("%s: %s", cache.key.short, note)
 
 
@@ -176,7 +176,7 @@ def _locking(cache: SeriesCache) -> AbstractContextManager[None]:
 
 
 def _fill(cache: SeriesCache, wanted: TimeRange, how: Fetching) -> None:
-    """Set damaged parts aside, and fetch and keep what is missing; the lock is held."""
+    """Set damaged parts aside, and fetch and keep the missing ones; the lock is held."""
     fill = _Fill(cache, how)
     fill.pieces = list(how.split(_read_held(cache, wanted, fill.set_aside)[1], cache.key))
     if not fill.pieces:
@@ -215,7 +215,7 @@ class _Fill:
         self.tell(f"{part.path.name[:40]}... set aside: {why}")
 
     def watch(self, bars: int = 0, left: TimeRange | None = None) -> None:
-        """Show how far the fetch is: bars of the piece that is fetched, and what is left of it."""
+        """Show the progress of a fetch: bars of the present piece, and the rest of it."""
         left_s, ahead = 0.0, self.pieces[self.done :]
         if self.source is not None:
             ahead[:1] = ahead[:1] if left is None else [left]
@@ -251,7 +251,7 @@ class _Fill:
         return replace(bars, missing=days)
 
     def _read_pages(self, source: BarSource, span: TimeRange) -> Floats:
-        """All pages of a range [N, 6]; those of a fetch that was ended are not asked for again."""
+        """All pages of a range [N, 6]; those of an interrupted fetch are reused."""
         draft = PageDraft(self.cache.folder, span.start_ns)
         kept = [page for page in draft.read() if page[-1, 0] * MS_NS < span.end_ns]
         pages = source.pages(span)
@@ -299,7 +299,7 @@ def _beside(cache: SeriesCache, piece: TimeRange) -> list[tuple[TimeRange, PartB
 
 
 def _check_same(cache: SeriesCache, fetched: PartBars, overlap: TimeRange, held: PartBars) -> None:
-    """Refuse bars that do not go on from those that are cached."""
+    """Refuse bars that do not continue the cached ones."""
     new, old = _cut(fetched, overlap), _cut(held, overlap)
     odd = np.setxor1d(new.timestamp, old.timestamp)
     if len(odd):

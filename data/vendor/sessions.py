@@ -1,8 +1,8 @@
-"""Days on which a market has bars, by a rule and not a feed, and which of them a range lacks.
+"""Days on which a market has bars, by a rule and not a feed, and the ones missing in a range.
 
 Crypto trades every day, currencies Monday to Friday except 25 December and 1 January, American
-stocks and indices on weekdays that are no holiday of the New York exchange, and options too rarely
-for a rule. A day is one of UTC, in which the regular session of New York lies.
+stocks and indices on weekdays outside the holidays of the New York exchange, and options too
+rarely for a rule. A day is one of UTC, in which the regular session of New York lies.
 """
 
 import numpy as np
@@ -51,7 +51,7 @@ class NewYorkHolidays(AbstractHolidayCalendar):
 
 
 def has_calendar(symbol: str) -> bool:
-    """Whether there is a rule for a market."""
+    """True if a market has a rule."""
     return not symbol.startswith("O:")
 
 
