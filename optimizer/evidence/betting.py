@@ -43,17 +43,17 @@ class Tally:
 
     @property
     def is_more(self) -> bool:
-        """Whether it is more than luck."""
+        """True if it is more than luck."""
         return self.best >= ENOUGH
 
     @property
     def is_luck(self) -> bool:
-        """Whether the searches planned can no longer show more than luck."""
+        """True if the planned searches can no longer show more than luck."""
         return self.is_stopped and not self.is_more
 
 
 def format_p(p: float) -> str:
-    """Three digits of a p, more where they would be the limit that it is above.
+    """Three digits of a p, more where they would round to the limit below it.
 
     >>> format_p(0.015), format_p(10 / 997)
     ('0.015', '0.0100301')
@@ -63,10 +63,10 @@ def format_p(p: float) -> str:
 
 
 def compute_wealth(searches: int, at_least: int) -> float:
-    """Wealth of a bet, which begins with 1, after null searches of which some did as well.
+    """Wealth of a bet, which begins with 1, after null searches, some of them as good.
 
     Without an edge the rank of the real search is uniform, and each bet is fair: the wealth is an
-    e-value, whenever one stops.
+    e-value, at any time of stopping.
 
     >>> [round(compute_wealth(*seen), 6) for seen in ((0, 0), (1, 1), (142, 0), (299, 1))]
     [1.0, 0.005, 100.223244, 106.359907]
@@ -108,7 +108,7 @@ _NEEDED: dict[float, list[int]] = {}
 
 
 def tally(value: float, null_values: Sequence[float], planned: int | None = None) -> Tally:
-    """Count null searches that did at least as well, up to the one that decides.
+    """Count null searches that did at least as well, up to the deciding one.
 
     Args:
         value: Of the real search; more is better. Minus infinity where its front is empty.

@@ -204,7 +204,7 @@ def compare_superior(
 
 
 def _compute_p(observed: float, resampled: Floats) -> Figure:
-    """The p of what is observed: resamples that reach it, and itself."""
+    """The p of an observation: resamples that reach it, and itself."""
     reaching = np.count_nonzero(resampled >= observed - EQUAL * abs(observed))
     return Figure((1 + int(reaching)) / (len(resampled) + 1))
 
@@ -243,6 +243,6 @@ def _estimate_block_length(column: Floats) -> float:
 
 
 def _chunk_columns(count: int, rows: int) -> Iterator[slice]:
-    """Slices of columns whose arrays with so many rows stay small."""
+    """Slices of columns with small arrays of so many rows."""
     step = max(1, CHUNK_NUMBERS // max(rows, 1))
     return (slice(first, min(first + step, count)) for first in range(0, count, step))

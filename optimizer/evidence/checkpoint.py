@@ -67,7 +67,7 @@ class Checkpoint(Generic[Row]):
             self._store.flush()
 
     def complete(self, count: int, ended: Ended[Row], watch: Watch, part: str) -> list[Row]:
-        """Rows 0 up to a count; `ended` makes those that are not known yet, kept as they end."""
+        """Rows 0 up to a count; `ended` makes the unknown ones, kept as they end."""
         watch(Progress(f"judging: {part}", len(self.known), count))
         with closing(ended):
             for _, row in ended:

@@ -1,7 +1,7 @@
 """Searches of folds beside the run's own search, on cores that would idle.
 
-They need nothing of what the run finds, but that it ends as it was asked to end. A process of its
-own makes them, with an engine of its own, so that neither waits for the other's Python.
+They need nothing from the run, only that it ends as planned. A separate process makes them, with
+its own engine, so that neither waits for the other's Python.
 """
 
 import logging
@@ -106,21 +106,21 @@ class ConcurrentFolds:
             found.set_exception(WorkerLostError())
 
     def give_room(self, device: str, free_bytes: int) -> None:
-        """Let the folds begin on a device, of which so much was free for the run's engine.
+        """Let the folds begin on a device with so much free memory for the run's engine.
 
-        They end where that runs short of memory.
+        They end where memory runs short.
         """
         offer_memory(self._give_back)
         self._room.set_result(MachineShare(device, self._threads, int(BESIDE_SHARE * free_bytes)))
 
     def is_same_search(self, setup: InStepSetup[Any, Any]) -> bool:
-        """Whether a setup finds what these folds find."""
+        """True if a setup finds the picks of these folds."""
         return isinstance(setup, FoldSetup) and _list_deciding(setup) == _list_deciding(self._setup)
 
     def results(
         self, jobs: Sequence[Any], submit: Callable[..., Iterable[tuple[Any, Any]]]
     ) -> Generator[tuple[Any, Any], None, None]:
-        """Picks of some folds as they are found; those that their process fails to make after it.
+        """Picks of some folds as they come; failed ones are made after their process.
 
         Args:
             jobs: The folds.
@@ -154,9 +154,9 @@ class ConcurrentFolds:
 
 
 class SpareCores(ThisMachine):
-    """This machine, whose spare cores search for the folds of a plan while the run is searched.
+    """This machine, whose spare cores search for the folds of a plan during the run's search.
 
-    Leaving it ends what has begun. Nothing begins on few cores, or where memory or time is limited.
+    Leaving it ends running folds. Nothing begins on few cores, or with limited memory or time.
 
     Args:
         pool: As of `ThisMachine`.
@@ -198,7 +198,7 @@ class SpareCores(ThisMachine):
                 self._ends.callback(self._begun.end)
 
     def make_evaluator(self, task: Task, device: Device) -> TaskEvaluator:
-        """As `local_evaluator`, with the reference in processes where cores are to spare."""
+        """The `local_evaluator`, with the reference in processes on spare cores."""
         return local_evaluator(task, device, self._replaying)
 
     def give_room(self, engine: Evaluator) -> None:
@@ -219,7 +219,7 @@ class SpareCores(ThisMachine):
         engine: Engine | None = None,
         used: str | None = None,
     ) -> Generator[tuple[Job, Result], None, None]:
-        """As of `Executor`; folds that have begun are taken as they are, if they are these."""
+        """See `Executor`; running folds are taken over, if they are these."""
         begun, self._begun = self._begun, None
         submit = partial(super().submit, setup, engine=engine)
         if begun is not None and begun.is_same_search(setup):
@@ -230,11 +230,11 @@ class SpareCores(ThisMachine):
 
 
 def _leaves_room(engine: Engine, work: Workload) -> bool:
-    """Whether the engine of a run leaves room for another that takes as much.
+    """True if the engine of a run leaves room for another of its size.
 
-    On cores where it has little to do; of more work none is left for folds, which would compute
-    rows of their own. On a GPU half of what was free stays so: for copies, graphs and whatever else
-    is computed there.
+    On cores that holds for little work; of more work none is left for folds, which would compute
+    rows of their own. On a GPU half of the free memory stays so: for copies, graphs and everything
+    else computed there.
     """
     if engine.device == "cpu":
         return engine.n_parts == 1 and work.cpu_s <= GPU_START_S
@@ -243,7 +243,7 @@ def _leaves_room(engine: Engine, work: Workload) -> bool:
 
 @contextmanager
 def share_cores(settings: EvidenceSettings | None) -> Iterator[SpareCores | None]:
-    """Executors of a run that is about to begin and to be judged; None where it is not."""
+    """Executors of a run that is about to begin and to be judged; else None."""
     if settings is None or settings.judge is False:
         yield None
         return

@@ -1,7 +1,7 @@
-"""Drift: whether new trades are worse than those that a run is judged by, however often one looks.
+"""Drift: are new trades worse than those behind the verdict? One may look at any time.
 
-Bets that R lies below what the reference makes sure of, each begun at another trade. While the
-mean of new R, given the past, is at least that, their evidence is at most a fair game, so that an
+Bets that R lies below a lower bound of the reference, each begun at another trade. While the mean
+of new R, given the past, is at least that bound, their evidence is at most a fair game. So an
 alarm ever comes with a chance of 0.05 at most; the reference's own doubt adds 0.05.
 
 Sources: Ville, "Etude critique de la notion de collectif", 1939; Waudby-Smith and Ramdas,
@@ -40,7 +40,7 @@ class DriftReference(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class DriftRecord(Payload):
-    """Trades since the bars that a run knew, held against those that it is judged by."""
+    """Trades since the bars that a run knew, beside the ones behind its verdict."""
 
     what: ClassVar[str] = "a drift"
 
@@ -87,7 +87,7 @@ def compute_drift_evidence(reference: DriftReference, r: Floats) -> Floats:
     """Evidence after each of new trades [n], in the order in which they closed.
 
     Bet j of 16 stakes the share `a_j = j / (17 (top - m0))` on R below m0; at trade i a new part
-    `1 / (i (i + 1))` of the stake joins it, and what has not joined waits.
+    `1 / (i (i + 1))` of the stake joins it, and the rest waits.
     """
     shares = np.arange(1, N_BETS + 1) / ((N_BETS + 1) * (reference.top - reference.least_mean))
     stakes, evidence = np.zeros(N_BETS), np.empty(len(r))

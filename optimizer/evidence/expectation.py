@@ -1,12 +1,12 @@
 """The expectation: mean R of a member on other bars of the same kind, after selection.
 
-Null searches say how strong the best of a search is where there is nothing to find. A member whose
-strength is of their size is taken for one of them, which loses its costs. One far above them has an
-edge, of which selection added the greater part of what it adds without one. Between the two a
-chance weighs both. Source: Efron, "Microarrays, empirical Bayes and the two-groups model",
-Statistical Science 23, 2008; the constants are measured on planted markets (README.md).
+Null searches show the strength of a best candidate without an edge. A member of that strength is
+taken for one of them, which loses its costs. One far above has an edge, and selection added the
+greater part of its null gain. Between the two a chance weighs both. Source: Efron, "Microarrays,
+empirical Bayes and the two-groups model", Statistical Science 23, 2008; the constants are measured
+on planted markets (README.md).
 
-Without null searches the folds say it, which trade on bars that their searches had not seen.
+Without null searches the folds tell, which trade on bars that their searches had not seen.
 """
 
 import math
@@ -156,7 +156,7 @@ class AccountPart(NamedTuple):
 def expect_year(
     growth: float, parts: Sequence[AccountPart], alike: Sequence[Sequence[float]] = ((1.0,),)
 ) -> YearRecord:
-    """Growth a year of an account whose parts earn what is expected of them.
+    """Growth a year of an account with parts that earn their expectation.
 
     Args:
         growth: That is shown.

@@ -18,7 +18,7 @@ Why = Annotated[Mapping[str, str], OPTIONAL]
 class Figure:
     """A number, or the reason why there is none.
 
-    Comparisons with `value` are false where it is undefined, so that it passes no check.
+    Comparisons with an undefined `value` are false, so it passes no check.
 
     Raises:
         ValueError: When an undefined number has no reason, or a defined one has.
@@ -36,7 +36,7 @@ class Figure:
 
     @property
     def is_defined(self) -> bool:
-        """Whether there is a number."""
+        """True if there is a number."""
         return not self.why
 
     @property

@@ -107,7 +107,7 @@ class FoldSettings(RowSettings[FoldsRecord]):
     anchored: bool
 
     def is_stated(self, recorded: FoldsRecord, count: int) -> bool:
-        """As of `RowSettings`."""
+        """See `RowSettings`."""
         cut = recorded.train, recorded.purge
         return self == FoldSettings(len(recorded.rows), *cut, recorded.kind == "anchored")
 
@@ -145,7 +145,7 @@ class PathSettings(RowSettings[PathsRecord]):
     embargo: int  # bars cut from training after a test
 
     def is_stated(self, recorded: PathsRecord, count: int) -> bool:
-        """As of `RowSettings`."""
+        """See `RowSettings`."""
         return recorded.splits == comb(*map(int, self.cpcv.split(",")))
 
 
@@ -205,7 +205,7 @@ def replay_pick(
 
 
 def begin_folds(run: "JudgedRun") -> Callable[[], FoldsRecord] | None:
-    """Folds whose searches begin now, if any are asked for; the call waits for them."""
+    """Folds, if any are planned, with searches that begin now; the call waits for them."""
     plan, task = run.plan, run.task
     if not run.walks:
         return None
@@ -216,7 +216,7 @@ def begin_folds(run: "JudgedRun") -> Callable[[], FoldsRecord] | None:
 
 
 def search_paths(run: "JudgedRun") -> PathsRecord | None:
-    """Combinatorial splits searched again, if any are asked for."""
+    """Combinatorial splits searched again, if any are planned."""
     plan, task = run.plan, run.task
     if plan.groups is None:
         return None

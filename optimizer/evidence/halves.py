@@ -19,9 +19,9 @@ def judge_splits(totals: Floats, choices: Ints, begin: int, end: int, out: Float
     """Judge splits from `begin` up to `end`, and their complements.
 
     Totals [S, 3, N] are trades, sum of R and of its squares of each trial in each block; choices
-    [C, S / 2] the blocks of every half, ascending: of the first and the last one each has what the
-    other has not, and so on inwards. `out` [C, 3] receives of the best of each half its ratio
-    there and in the other half, and its rank in the other.
+    [C, S / 2] the blocks of every half, ascending, the first complementing the last and so on
+    inwards. `out` [C, 3] receives for the best of each half its ratio there and in the other half,
+    and its rank in the other.
     """
     count = totals.shape[2]
     ratios = np.empty((2, AT_ONCE, count))

@@ -1,4 +1,4 @@
-"""The pick on bars that the search had not seen: closed until they are asked for, looks counted."""
+"""The pick on bars that the search had not seen: closed until opened, looks counted."""
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -83,7 +83,7 @@ class LookSettings(RowSettings[HeldOutRecord]):
     also: ClassVar[tuple[str, ...]] = ("--open",)
 
     def is_stated(self, recorded: HeldOutRecord, count: int) -> bool:
-        """As of `RowSettings`."""
+        """See `RowSettings`."""
         return True
 
 
@@ -265,7 +265,7 @@ class SearchCount:
         return len(self._fronts)
 
     def add(self, other: Mapping[str, object]) -> None:
-        """Count the result of another run, where it was searched on some of these bars."""
+        """Count the result of another run, if it was searched on some of these bars."""
         try:
             # Its members are not read: they take three times as long.
             data, front = DataDescription.read(other.get("data")), other.get("front_hash")

@@ -178,7 +178,7 @@ def measure_power(
 
 
 def _collect_evidence(run: JudgedRun, found: Judgement, earlier: Sequence[Judgement]) -> Judgement:
-    """Every part that is asked for, beside those that an earlier judgement of the pick has."""
+    """Every planned part, beside the parts that an earlier judgement of the pick has."""
     plan, pick = run.plan, run.pick
     newest = earlier[-1] if earlier else found
     if newest.pick is not None and newest.pick.member == pick.member:
@@ -220,7 +220,7 @@ def _collect_evidence(run: JudgedRun, found: Judgement, earlier: Sequence[Judgem
 
 
 def _estimate_seconds(run: JudgedRun, found: Judgement) -> float:
-    """Estimated seconds of a whole judgement, by what is known already."""
+    """Estimated seconds of a whole judgement, by known results."""
     task, cores = run.task, available_cores(run.task.config.threads)
     device = find_gpu(task, run.device) or "cpu"
     if run.plan.every is not None:

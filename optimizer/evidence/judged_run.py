@@ -21,7 +21,7 @@ from optimizer.store import RunStore
 
 
 class JudgedRun:
-    """A finished run that is judged; arguments as of `optimizer.evidence.judge.judge_run`.
+    """A finished run and its judgement; arguments as in `optimizer.evidence.judge.judge_run`.
 
     Attributes:
         store: Of the run, open for writing.
@@ -69,7 +69,7 @@ class JudgedRun:
         return engine
 
     def end_engine(self) -> None:
-        """Let go of the engine, whose memory searches on other bars need."""
+        """Release the engine, because searches on other bars need its memory."""
         # It is chosen on the engine.
         assert self.strongest
         del self.engine
@@ -88,7 +88,7 @@ class JudgedRun:
 
     @cached_property
     def walks(self) -> tuple[Split, ...]:
-        """Folds; none where the bars are too few for them and they were not asked for by name."""
+        """Folds; none where the bars are too few for them and no flag names them."""
         try:
             return self.plan.split_walks(self.task)
         except ConfigError as error:
@@ -99,7 +99,7 @@ class JudgedRun:
 
     @cached_property
     def combinations(self) -> tuple[Split, ...]:
-        """Combinatorial splits, if any are asked for."""
+        """Combinatorial splits, if any are planned."""
         return self.plan.split_combinations(self.task)
 
     def find_trials(self) -> Trials | None:

@@ -95,7 +95,7 @@ STEPS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement(Payload):
-    """All evidence on a run; a part that was not asked for is None."""
+    """All evidence on a run; a part outside the plan is None."""
 
     what: ClassVar[str] = "the judgement"
 
@@ -144,7 +144,7 @@ class Judgement(Payload):
 
 
 def read_opened_result(store: RunStore) -> tuple[RunResult | None, Judgement | None]:
-    """The result of a run with what was opened of it, and its newest judgement; None without."""
+    """The result of a run with its opened part, and its newest judgement; None without."""
     result = load_result(store)
     judgement = None if result is None else read_judgement(store)
     return result and add_held_out(result, judgement), judgement
@@ -170,7 +170,7 @@ def read_judgements(store: RunStore) -> list[Judgement]:
 
 
 def add_held_out(result: RunResult, judgement: Judgement | None) -> RunResult:
-    """A result whose members have their figures on held-out bars, where those were opened."""
+    """A result with its members' figures on held-out bars, where those were opened."""
     if judgement is None or judgement.held_out is None:
         return result
     held_out = judgement.held_out
@@ -295,7 +295,7 @@ def derive_verdict(result: RunResult, judgement: Judgement | None) -> Verdict:
 
 
 def derive_member_verdict(result: RunResult, judgement: Judgement | None, member: int) -> Verdict:
-    """Verdict as far as it is of one member: what it says of another, it says nothing good of this.
+    """The part of a verdict that is about one member: praise of another is none of it.
 
     Args:
         result: Of the run.
@@ -357,13 +357,13 @@ def expect_member(
 def expect_members(
     result: RunResult, judgement: Judgement | None, members: Iterable[int]
 ) -> dict[int, float]:
-    """Mean R that is expected of some members, of those of which it is known."""
+    """Expected mean R of some members, where it is known."""
     made = ((member, expect_member(result, judgement, member)) for member in members)
     return {member: expected.mean for member, expected in made if expected is not None}
 
 
 def describe_expected(result: RunResult, judgement: Judgement | None, member: int) -> str:
-    """Sentence on what a member is expected to earn, or how to find it out."""
+    """Sentence on a member's expected earnings, or on the way to find them out."""
     if not _can_expect(result, judgement):
         return ""
     expected = expect_member(result, judgement, member)
@@ -384,21 +384,21 @@ def read_expected(store: RunStore) -> tuple[ExpectedRecord | None, str]:
 
 
 def _can_expect(result: RunResult, judgement: Judgement | None) -> bool:
-    """Whether something can be expected: of no schedule, whose steps traded on unseen bars."""
+    """True if an expectation exists: never for a schedule, with its trades on unseen bars."""
     if judgement is not None and judgement.schedule is not None:
         return False
     return derive_verdict(result, judgement).grade not in ("invalid", "too_little")
 
 
 def build_unfinished_verdict(path: Path, *, is_simulated: bool) -> Verdict:
-    """Verdict of a run whose search is not over, so that there is nothing to judge yet."""
+    """Verdict of a run with an unfinished search: nothing to judge yet."""
     command = resume_command(path)
     sentence = f"{NOT_TESTED}: the run is not finished, {command} goes on with it."
     return Verdict("not_judged", (SIMULATED if is_simulated else "") + sentence)
 
 
 def _find_gone(result: RunResult, judgement: Judgement) -> str:
-    """When the account of the pick, or of all members, stood at nothing; empty where it stands."""
+    """Moment at which the account of the pick, or of all members, stood at nothing; else empty."""
     held_out = judgement.held_out
     if judgement.pick is not None and held_out is not None and held_out.members:
         return held_out.members[judgement.pick.member].gone
@@ -459,12 +459,12 @@ def _list_untested(judgement: Judgement) -> tuple[str, ...]:
 
 
 def _nan_if_none(value: Number) -> float:
-    """A recorded number; NaN where it is undefined."""
+    """A recorded number; NaN for an undefined one."""
     return math.nan if value is None else value
 
 
 def describe_subject(result: RunResult, judgement: Judgement | None) -> tuple[str, str]:
-    """What the verdict of a run is about, and a sentence on it; empty of an empty front."""
+    """Subject of a run's verdict, and a sentence on it; empty for an empty front."""
     if judgement is not None and judgement.schedule is not None:
         return "account of all steps", judgement.schedule.describe()
     pick = find_pick(result, judgement)

@@ -1,11 +1,11 @@
-"""Does any trade use a bar that comes after it? Cuts, wrong bars, and what must stay equal.
+"""Does any trade use a bar that comes after it? Cuts, wrong bars, and equal results.
 
-A window is cut before a bar, and members are evaluated again on bars that end with that one, which
-is another: far up, far down, or far both ways from its true open. What was known before the cut
-must be equal in every bit: rows, trades, and which signals of the last good bar are taken. Where
-the open is true the trade that is entered at it has the same price, stop, target and size as well.
-Each symbol is cut by itself. Where symbols share limits or cash the account is also cut as a whole,
-all symbols at one moment, because whom it has room for hangs on all of them. Source: house rule.
+A window is cut before a bar, and members are evaluated again on bars that end with a false one:
+far up, far down, or far both ways from its true open. Everything known before the cut must be
+equal in every bit: rows, trades, and the signals taken at the last good bar. Where the open is
+true, a trade entered at it has the same price, stop, target and size as well. Each symbol is cut
+by itself. Where symbols share limits or cash the account is also cut as a whole, all symbols at
+one moment, because its room depends on all of them. Source: house rule.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -89,7 +89,7 @@ NEVER_NS, MOST_EXTRA = 2**62, 1e300
 
 @dataclass(frozen=True)
 class CausalRecord(Statistic):
-    """Whether any trade of any member uses a later bar."""
+    """Uses of a later bar by any trade of any member."""
 
     cuts: int
     members: int
@@ -114,7 +114,7 @@ class Cut(NamedTuple):
     places: tuple[int, ...]  # of them among all windows
 
     def name(self, task: "Task", *, is_account: bool) -> str:
-        """Where it is, for a person."""
+        """Its place, for a person."""
         window = self.windows[-1]
         if is_account:
             return format_time(task.markets.series[window.series].over_ns[window.end - 1])
@@ -131,7 +131,7 @@ class Job(NamedTuple):
 
 
 class CutAnswers(NamedTuple):
-    """What members [M] come to at a cut."""
+    """Results of members [M] at a cut."""
 
     known: Floats  # [M, W, A] accumulators before it, and of the account where it is one
     following: Floats  # [M, W, A] with the bars behind it
@@ -161,7 +161,7 @@ class Proof:
         )
 
     def find(self, planned: Iterable[Job]) -> Iterator[tuple[int, int, str]]:
-        """Of each job the number of its cuts, at how many of them members differ, and the first."""
+        """Cuts of each job, the number of them at which members differ, and the first."""
         jobs = [job for job in planned if job.cuts]
         with keeping_row_memory():
             true = [self._ask(self._engine, job, job.cuts) for job in jobs]
@@ -191,7 +191,7 @@ class Proof:
     def _compare(
         self, job: Job, place: int, way: Way, known: CutAnswers, seen: CutAnswers
     ) -> Flags:
-        """Whether members [M] differ at a cut in what was known before it."""
+        """True for members [M] that differ at a cut in facts known before it."""
         cut, differ = job.cuts[place], np.zeros(len(job.members), np.bool_)
         if way != "open":
             differ |= ~compare_bits(known.known, seen.known)
@@ -224,7 +224,7 @@ class Proof:
         return differ
 
     def _ask(self, engine: "Engine", job: Job, cuts: Sequence[Cut]) -> list[CutAnswers]:
-        """What members of a job come to at cuts, whose windows are of an engine's series."""
+        """Results of a job's members at cuts, with windows of an engine's series."""
         if self._is_account and len(cuts) > 1:
             return [self._ask(engine, job, [cut])[0] for cut in cuts]
         windows = [window for cut in cuts for window in cut.windows]
@@ -333,7 +333,7 @@ def _read_rows(spec: Strategy, genome: Floats, bars: Bars) -> Mapping[str, Float
 
 
 def build_causal_record(run: "JudgedRun") -> CausalRecord | None:
-    """The whole front before many cuts, with wrong bars behind, if that is asked for."""
+    """The whole front before many cuts, with wrong bars behind, if planned."""
     if not run.plan.causal:
         return None
     run.watch(Progress("judging: look-ahead"))
@@ -549,7 +549,7 @@ def _poison_payments(paid: Payments, times: Ints, cut: int) -> Payments:
 
 
 def compare_bits(left: Floats, right: Floats) -> Flags:
-    """Whether individuals [P] have equal bits in all their accumulators [P, W, A]."""
+    """True for individuals [P] with equal bits in all their accumulators [P, W, A]."""
     same: Flags = (_bits(left) == _bits(right)).reshape(len(left), -1).all(axis=1)
     return same
 
@@ -559,11 +559,11 @@ def _bits(values: Floats) -> Ints:
 
 
 def count_answers(accumulators: Floats, way: Way, *, rests: bool) -> Floats:
-    """What is known of signals when the bar behind a cut opens, [..., 1 to 4] of [..., A].
+    """Facts about signals when the bar behind a cut opens, [..., 1 to 4] of [..., A].
 
-    How many exits by condition there were; how many signals found the account flat; and where the
-    open is true, whether they were traded, rejected or skipped. Where entries rest, the bar behind
-    the cut may fill an order or not, and the orders placed are counted.
+    Exits by condition; signals that found the account flat; and where the open is true, their
+    number traded, rejected or skipped. Where entries rest, the bar behind the cut may fill an
+    order or not, and the placed orders are counted.
     """
     answers = accumulators[..., [ORDERS] if rests else ANSWERS]
     if way != "open":
@@ -572,10 +572,10 @@ def count_answers(accumulators: Floats, way: Way, *, rests: bool) -> Floats:
 
 
 def is_beginning(seen: Ledger, whole: Ledger, cut: int, entered: int) -> bool:
-    """Whether trades on bars that are wrong behind a cut are the first of the whole ledger.
+    """True if trades on bars that are wrong behind a cut are the first of the whole ledger.
 
-    The opens of what is seen are true. Trades that ended before the cut are equal in every bit;
-    those entered before a bar are equal as far as an entry is known.
+    All opens seen are true. Trades that ended before the cut are equal in every bit; those entered
+    before a bar are equal as far as an entry is known.
     """
     both = (seen, whole)
     count, other = (int((ledger.entry_bar < entered).sum()) for ledger in both)

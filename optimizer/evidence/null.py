@@ -1,7 +1,7 @@
 """The null: the same search on markets without an edge, p by betting, and its sentence.
 
-Each search leaves a row, so that a judgement goes on where it stopped, and p is read from rows
-alone, at any time and after any number of looks.
+Each search leaves a row. So a judgement goes on where it stopped, and p is read from rows alone,
+at any time and after any number of looks.
 """
 
 import math
@@ -150,7 +150,7 @@ class NullRecord(Statistic):
             yield Weighed(f"{name} bars", kind.describe(), kind.side)
 
     def states(self, keep: str, kind: str, count: int) -> bool:
-        """Whether it follows from so many searches on a kind of bars with a rhythm."""
+        """True if it follows from so many searches on a kind of bars with a rhythm."""
         made = self.kinds.get(kind)
         # Whether mirrored bars count is decided by what was found on shuffled ones.
         return self.keep == keep and (made is None or made.stopped or made.run >= count)
@@ -177,7 +177,7 @@ class NullSettings(NullMarketSettings, RowSettings[NullRecord]):
     noun: ClassVar[str] = "search"
 
     def is_stated(self, recorded: NullRecord, count: int) -> bool:
-        """As of `RowSettings`."""
+        """See `RowSettings`."""
         return recorded.states(self.null_keep, self.kind, count)
 
 
@@ -246,14 +246,14 @@ class NullSetup(OnNullMarkets, OneSearchSetup[NullJob, NullSearch]):
     def make_engine(
         self, jobs: Sequence[NullJob], tasks: "Sequence[Task]"
     ) -> "tuple[Engine, WindowNumbers]":
-        """One engine of all markets, whose series are apart."""
+        """One engine of all markets, each with series of its own."""
         from optimizer.run.search import engine_apart
 
         engine, windows = engine_apart(tasks)
         return engine, dict(zip(jobs, windows, strict=True))
 
     def estimate_work(self) -> tuple[Workload, int]:
-        """As of `InStepSetup`."""
+        """See `InStepSetup`."""
         work = self.task.workload()
         return work, int(work.individual_bars / self.task.markets.n_bars)
 
@@ -286,7 +286,7 @@ Submit = Callable[..., Generator[tuple[NullJob, NullSearch], None, None]]
 
 @dataclass(frozen=True)
 class NullTest:
-    """A strength held against searches on null markets, each of which is a row of evidence."""
+    """A strength beside searches on null markets, each a row of evidence."""
 
     store: "RunStore"
     # Settings of the rows, of the rhythm that shuffled bars keep and a kind of market.
@@ -323,7 +323,7 @@ class NullTest:
     def read_so_far(self, keep: str) -> NullRecord | None:
         """Record of the rows so far, of shuffled bars that keep a rhythm; None before the first.
 
-        They count as by the usual plan, or by a longer one that made them.
+        They count by the usual plan, or by the longer one that made them.
         """
         rows = {kind: self._open(keep, kind) for kind in KINDS}
         planned = max(DEFAULT_SEARCHES, *(len(kept.known) for kept in rows.values()))
@@ -402,7 +402,7 @@ def build_kind(
 
 
 def build_null_record(run: "JudgedRun") -> NullRecord | None:
-    """Null searches held against the strongest member of a front, if any are asked for."""
+    """Null searches beside the strongest member of a front, if any are planned."""
     plan = run.plan
     if not plan.null:
         return None
@@ -435,7 +435,7 @@ def compare_front(
     )
 
     def compare(observed: float, others: Sequence[Number], sign: float = 1.0) -> Compared:
-        """A number of which more is better, with its sign; that of no member is minus infinity."""
+        """A number to be maximised, with its sign; minus infinity without a member."""
         signed = [-math.inf if number is None else sign * number for number in others]
         count = tally(observed, signed)
         return Compared(sign * observed, count.at_least, count.p)
@@ -490,7 +490,7 @@ def hypervolume(values: Floats, names: Sequence[str], maximised: Sequence[bool])
 
 
 def _measure_front(task: "Task", values: Floats) -> Figure:
-    """Of a front [F, O] in natural sense; how far soft constraints are missed is no part of it."""
+    """Hypervolume of a front [F, O] in natural sense, without the misses of soft constraints."""
     metrics = [goal.metric for goal in task.goals.objectives]
     return hypervolume(values[:, : len(metrics)], metrics, task.goals.maximised[: len(metrics)])
 

@@ -2,11 +2,10 @@
 
 On a shuffled market the order of bars carries nothing; a body (high, low and close over the open,
 with its volume and aligned columns) and the gap before it move apart, each within its class. On a
-mirrored market volatility, volume, extra columns and times stay where they are, and only directions
-are drawn anew. Dated columns stay where they are on both. Prices are
-rebuilt by * and / alone, whose rounding is monotone: the bars are legal without any repair.
-Finer bars move with the bars that are made up of them, and turn with them: as ratios to the open of
-their bar they keep their order within it.
+mirrored market volatility, volume, extra columns and times stay, and only directions are drawn
+anew. Dated columns stay on both. Prices are rebuilt by * and / alone, with monotone rounding: the
+bars are legal without any repair. Finer bars move with their bars, and turn with them: as ratios
+to the open of their bar they keep their order within it.
 
 Sources: Masters, "Monte-Carlo Evaluation of Trading Systems", 2006, and "Permutation and
 Randomization Tests for Trading System Development", 2020, for permuted bars; classes and the
@@ -173,7 +172,7 @@ def _find_slots(times: Ints, period_ns: int) -> Ints:
 
 
 def _is_common(times: Ints, series: Sequence[Bars]) -> Flags:
-    """Whether all series have a bar at each of the times of any, in time linear in the bars."""
+    """True if all series have a bar at each of the times of any, in time linear in the bars."""
     counts = np.zeros(len(times), np.int64)
     for bars in series:
         counts[np.searchsorted(times, bars.timestamp)] += 1
@@ -209,7 +208,7 @@ def _split_series(
 
 
 def _shuffle_series(body_words: Words, gap_words: Words, series: _Series) -> Bars:
-    """A series whose bodies and gaps [m] are filled by words, one of each time of any series."""
+    """A series with bodies and gaps [m] filled by words, one for each time of any series."""
     bars, kept = series.bars, len(series.bars) - len(series.moving)
     bodies = series.bodies.shuffle(body_words[series.number])
     gap, *body = series.ratios
@@ -226,7 +225,7 @@ def _shuffle_series(body_words: Words, gap_words: Words, series: _Series) -> Bar
 
 
 def _mirror_series(is_top: Flags, series: _Series) -> Bars:
-    """A series of which some bars that may turn are turned: those of times with a flag."""
+    """A series with some of its movable bars turned: those of times with a flag."""
     turns = series.may_turn & is_top[series.number]
     chosen = (np.where(turns, *pair) for pair in zip(series.turned, series.ratios, strict=True))
     bars = series.bars

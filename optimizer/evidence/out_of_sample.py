@@ -1,4 +1,4 @@
-"""Trades on bars that a search had not seen, and whether they confirm what it found."""
+"""Trades on bars that a search had not seen: do they confirm its result?"""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -31,7 +31,7 @@ class Unseen:
     strength: Figure = UNKNOWN  # of all trades
 
     def confirms(self, times: int) -> bool:
-        """Whether it speaks for an edge, after so many looks or searches."""
+        """True if it speaks for an edge, after so many looks or searches."""
         return (
             self.trades >= FEWEST_TRADES
             and self.closing_days >= FEWEST_CLOSING_DAYS
@@ -41,12 +41,12 @@ class Unseen:
 
     @property
     def contradicts(self) -> bool:
-        """Whether it traded, and did not gain."""
+        """True if it traded, and did not gain."""
         return self.trades > 0 and self.mean_r.value <= 0
 
     @property
     def is_nought(self) -> bool:
-        """Whether the mean of its trades lies within its own standard error of 0."""
+        """True if the mean of its trades lies within its own standard error of 0."""
         return abs(self.strength.value) < STANDARD_ERROR
 
 
@@ -86,7 +86,7 @@ class OutOfSample(Statistic):
         return Unseen(self.trades, self.closing_days, **figures)
 
     def find_side(self, times: int) -> str:
-        """Side that they are on after so many looks or searches; empty for neither."""
+        """Side of the trades after so many looks or searches; empty for neither."""
         is_for = self.unseen.confirms(times)
         return choose_side(is_for) if is_for or self.unseen.contradicts else ""
 

@@ -124,10 +124,10 @@ def select_pick(
     member: int | None = None,
     gone: Mapping[int, str] = MappingProxyType({}),
 ) -> Pick:
-    """The pick of a front [F, G] of which one can be picked, or another member that was named.
+    """The pick of a front [F, G], or another member by name.
 
-    `gone` says by number when accounts of members stood at nothing; `engine` has the searched
-    windows.
+    `gone` lists by number the members with accounts that stood at nothing; `engine` has the
+    searched windows.
 
     Raises:
         ConfigError: When there is no such member, or its account is gone.
@@ -154,9 +154,9 @@ def choose_member(strengths: Floats, genomes: Floats, is_gone: Callable[[int], b
 
 
 def replay_gone(task: "Task", genomes: Floats) -> Callable[[int], bool]:
-    """Whether the account of each of genomes [F, G] stood at nothing on a task's searched bars.
+    """True for each of genomes [F, G] with an account at nothing on a task's searched bars.
 
-    They are replayed by the reference, each when it is asked for.
+    The reference replays each on demand.
     """
     if task.spec.account is None:
         return lambda _: False
@@ -183,7 +183,7 @@ def ask_pick(
     """The pick of a front; its caller evaluates in windows [W], those of the task.
 
     None where the accounts of all members are gone. `prefer` names a member in place of the
-    strongest, given all strengths [F] and whose account is gone.
+    strongest, from all strengths [F] and the accounts that are gone.
     """
     from optimizer.run.problem import Question
 

@@ -1,4 +1,4 @@
-"""Plan of a judgement: the parts that are asked for."""
+"""Plan of a judgement: its parts."""
 
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ DEFAULT_TRAIN_GROUPS = 3
 
 
 class Plan(EvidenceSettings):
-    """Parts that are asked for: the knobs, of which 0 leaves a part out, and more beside them.
+    """Parts of a judgement: the knobs, where 0 leaves a part out, and further parts.
 
     Args:
         causal: Whether to look for look-ahead in the whole front.
@@ -47,7 +47,7 @@ class Plan(EvidenceSettings):
         return task.spec.longest_reach(min(bars.timeframe_ns for bars in task.markets.series))
 
     def split_walks(self, task: "Task") -> tuple[Split, ...]:
-        """Folds of a task without held-out bars, if any are asked for.
+        """Folds of a task without held-out bars, if any are planned.
 
         Raises:
             ConfigError: When the bars are too few for them.
@@ -64,7 +64,7 @@ class Plan(EvidenceSettings):
         )
 
     def split_combinations(self, task: "Task") -> tuple[Split, ...]:
-        """Combinatorial splits of the same, if any are asked for.
+        """Combinatorial splits of the same, if any are planned.
 
         Raises:
             ConfigError: When the bars are too few for them.

@@ -30,7 +30,7 @@ MOST_CHANGED = 0.25
 
 
 class PlantedEdge(NamedTuple):
-    """Trades of the candidate at whose signals bars were moved."""
+    """Trades of the candidate with the moved signals."""
 
     trades: int
     strength: float  # without chance
@@ -49,8 +49,8 @@ class PlantedTask(Task):
 def plant_edge(task: Task, copies: Sequence[Task], edge: float, number: int) -> PlantedTask:
     """The task on its bars with an edge at the signals of a random candidate.
 
-    Of each ten that are drawn the strongest on the last copy comes first: one that costs ruin
-    would lend its signals to neighbours that earn far more on the same moves.
+    Of each ten draws the strongest on the last copy comes first: a candidate ruined by costs would
+    lend its signals to neighbours that earn far more on the same moves.
 
     Args:
         task: On shuffled bars.
@@ -141,9 +141,9 @@ def _list_pushes(task: Task, ledgers: "Sequence[Ledger]") -> list[Floats]:
 
 
 def _move(bars: Bars, push: Floats) -> Bars:
-    """Bars whose log returns are moved by [T], each evenly from its open on; ranges are kept.
+    """Bars with log returns moved by [T], each evenly from its open on; ranges are kept.
 
-    Finer bars are moved evenly within theirs, which are made up of them again.
+    Finer bars are moved evenly within theirs, which they still make up.
     """
     after = np.cumsum(push)
     prices = np.array([bars.open, bars.high, bars.low, bars.close])

@@ -37,7 +37,7 @@ class PlantedSearch(NullSearch):
     edge_strength: float = 0.0  # theirs, without chance
 
     def is_found(self, nulls: Sequence[float]) -> bool:
-        """Whether it is more than luck beside strengths of null searches, in their order."""
+        """True if it is more than luck beside strengths of null searches, in their order."""
         is_enough = self.trades >= FEWEST_TRADES
         return is_enough and tally(self.value, nulls, DEFAULT_SEARCHES).is_more
 
@@ -94,7 +94,7 @@ class PowerRecord(Statistic):
         return 1 / (1 + math.exp((self.critical - strength) / self.spread))
 
     def find_strength(self, share: float) -> float:
-        """Strength of edges of which a share is found."""
+        """Strength at which a share of edges is found."""
         return self.critical + self.spread * math.log(share / (1 - share))
 
 
@@ -106,9 +106,9 @@ def count_found(edge: float, searches: Sequence[PlantedSearch], nulls: Sequence[
 
 
 def fit_curve(searches: Sequence[PlantedSearch], nulls: Sequence[float]) -> tuple[float, float]:
-    """Critical strength and spread of a logistic curve by which what was found is likeliest.
+    """Critical strength and spread of the likeliest logistic curve through the findings.
 
-    Chance spreads strengths, so that no curve is steeper than the least spread.
+    Chance spreads strengths, so no curve is steeper than the least spread.
     """
     strengths = np.array([search.edge_strength for search in searches])
     signs = np.array([1.0 if search.is_found(nulls) else -1.0 for search in searches])

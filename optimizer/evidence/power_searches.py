@@ -80,7 +80,7 @@ class PlantedJob(NamedTuple):
 
 @dataclass(frozen=True)
 class PowerSetup(NullSetup):
-    """Setup of null searches whose bars have a planted edge."""
+    """Setup of null searches on bars with a planted edge."""
 
     def __getstate__(self) -> dict[str, object]:
         """Setup that other processes get."""

@@ -108,7 +108,7 @@ def count_closing_days(
 
 
 def is_varying(columns: Floats) -> Flags:
-    """Whether columns [D, N] hold two different values, [N]; exact, unlike a deviation of 0."""
+    """True for columns [D, N] with two different values, [N]; exact, unlike a deviation of 0."""
     differ: Flags = (columns != columns[:1]).any(axis=0)
     return differ
 

@@ -69,7 +69,7 @@ LEFT_OUT_GROUPS = 4
 
 @dataclass(frozen=True)
 class CostRecord(Payload):
-    """The pick's trades at a multiple of what was charged."""
+    """The pick's trades at a multiple of the charged costs."""
 
     times: float
     strength: Number
@@ -145,7 +145,7 @@ class RobustRecord(Statistic):
 
 
 def build_robust_record(run: "JudgedRun") -> RobustRecord:
-    """C1 to C5 and what they follow from, on searched bars."""
+    """C1 to C5 and their grounds, on searched bars."""
     # A record is read without a search.
     from engine.replay.threads import replay_alone
     from optimizer.run.individuals import build_account
@@ -240,13 +240,13 @@ def compute_plateau(strength: Figure, others: Floats) -> Figure:
 
 
 def is_half_kept(strength: Figure, others: Floats) -> Flags:
-    """Whether strengths [n] are half of a member's own or more; never where that is not above 0."""
+    """True for strengths [n] of half of a member's own or more; never where that is not above 0."""
     kept: Flags = (others >= KEPT_FRAC * strength.value) & (strength.value > 0)
     return kept
 
 
 def evaluate_costs(account: Account, ledgers: Sequence[Ledger]) -> tuple[CostRecord, ...]:
-    """A member's trades [W] at multiples of what was charged; none of them depends on costs.
+    """A member's trades [W] at multiples of the charged costs; none of them depends on costs.
 
     At 1 it is the strength of the front, in every bit.
     """
@@ -271,11 +271,11 @@ def break_even_bp(account: Account, ledgers: Sequence[Ledger]) -> Figure:
 def simulate_other_orders(
     ledgers: Sequence[Ledger], seed: int, stake: Stake, threads: int | None = None
 ) -> tuple[Number, ...]:
-    """Deepest falls of the account had the same trades [W] of one member come in other orders.
+    """Deepest falls of the account with the same trades [W] of one member in other orders.
 
     Each of 1,000 accounts draws as many trades from all windows together, with replacement. Falls
-    are fractions of the peak, of the middle account and of those of which 5 and 1 % fell as far or
-    further; None without trades, and where equity outgrew all numbers.
+    are fractions of the peak: of the middle account, and of the accounts that 5 and 1 % reach.
+    None without trades, and where equity outgrew all numbers.
     """
     count = sum(map(len, ledgers))
     if not count:

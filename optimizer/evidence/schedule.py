@@ -37,7 +37,7 @@ while it is half as strong as the strongest."""
 
 
 def name_duration(text: str) -> str:
-    """A duration in words where it is days.
+    """A duration in words, if it is whole days.
 
     >>> name_duration("30d"), name_duration("6h")
     ('30 days', '6h')
@@ -58,11 +58,11 @@ class StepSettings(Schedule, RowSettings["ScheduleRecord"]):
 
     @property
     def searched(self) -> "StepSettings":
-        """Settings of the searches, whose strongest the rule ``keep`` chooses from afterwards."""
+        """Settings of the searches, from whose strongest the rule ``keep`` chooses afterwards."""
         return replace(self, pick_by="strength") if self.pick_by == "keep" else self
 
     def is_stated(self, recorded: "ScheduleRecord", count: int) -> bool:
-        """As of `RowSettings`."""
+        """See `RowSettings`."""
         return self == recorded.settings.searched
 
 
@@ -75,7 +75,7 @@ class NullScheduleSettings(NullMarketSettings, StepSettings):
     noun: ClassVar[str] = "schedule"
 
     def is_stated(self, recorded: "ScheduleRecord", count: int) -> bool:
-        """As of `RowSettings`."""
+        """See `RowSettings`."""
         is_same = vars(recorded.settings).items() <= vars(self).items()
         null = recorded.null if is_same else None
         return null is not None and null.states(self.null_keep, self.kind, count)
@@ -101,7 +101,7 @@ class TradedSteps:
         return compute_strength([ledger.r for ledger in self.stitched.ledgers])
 
     def measure(self) -> Unseen:
-        """All trades, none of which a search had seen."""
+        """All trades, which no search had seen."""
         stitched = self.stitched
         return measure_out_of_sample(stitched.ledgers, stitched.series, stitched.windows)
 

@@ -225,7 +225,7 @@ class NullScheduleSetup(OnNullMarkets, InStepSetup[NullJob, NullSearch]):
         return len(self.on_run.steps) * self.on_run.seconds(threads)
 
     def estimate_work(self) -> tuple[Workload, int]:
-        """Work of a schedule on a GPU, whose rows are made once for all steps."""
+        """Work of a schedule on a GPU, with rows made once for all steps."""
         (work, individuals), steps = self.on_run.estimate_work(), len(self.on_run.steps)
         work = work._replace(individual_bars=steps * work.individual_bars, calls=steps * work.calls)
         return work, steps * individuals
@@ -236,7 +236,7 @@ class NullScheduleSetup(OnNullMarkets, InStepSetup[NullJob, NullSearch]):
     def _join(
         self, job: NullJob, setup: StepSetup, found: Mapping[int, StepPick], answer: Ask
     ) -> NullSearch:
-        """Outcome of a schedule whose steps have found their picks."""
+        """Outcome of a schedule after all its picks."""
 
         def measure(step: int, genome: Floats) -> float:
             question = Question(genome[None], len(setup.windows[step]) > 1)
@@ -261,7 +261,7 @@ def build_step_settings(settings: EvidenceSettings, purge: int = 0) -> StepSetti
 
 
 def build_steps(run: JudgedRun) -> StepSetup | None:
-    """Steps of a schedule, if one is asked for.
+    """Steps of a schedule, if one is planned.
 
     Raises:
         ConfigError: When its dates do not fit the bars.
@@ -275,9 +275,9 @@ def build_steps(run: JudgedRun) -> StepSetup | None:
 
 
 def search_steps(run: JudgedRun, setup: StepSetup | None) -> Callable[[], ScheduleRecord] | None:
-    """Searches of the steps, recorded as they end; what is returned makes the record.
+    """Searches of the steps, recorded as they end; the returned function makes the record.
 
-    It does so once the engine is let go of: null schedules, recorded too, need its memory.
+    Call it after the engine is released: null schedules, recorded too, need its memory.
     """
     if setup is None:
         return None
@@ -352,7 +352,7 @@ def measure_held_out_steps(store: RunStore, whole: Task, made: ScheduleRecord) -
     stitched = traded.stitched
 
     def select(held_out: Window) -> Ledger:
-        """Trades whose signal bar lies in a window."""
+        """Trades with a signal bar in a window."""
         for traded, ledger in zip(stitched.windows, stitched.ledgers, strict=True):
             is_around = traded.start < held_out.end and held_out.start < traded.end
             if traded.series == held_out.series and is_around:

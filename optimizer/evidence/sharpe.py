@@ -110,7 +110,7 @@ def expect_best(variance: Figure, tries: Figure) -> Figure:
 
 
 def deflate_sharpe(column: Daily, variance: Figure, tries: Figure) -> Figure:
-    """The PSR of a trial above what the best of so many tries would show (DSR)."""
+    """The PSR of a trial above the best of so many tries (DSR)."""
     hurdle = expect_best(variance, tries)
     return compute_probabilistic(column, hurdle.value) if hurdle.is_defined else hurdle
 

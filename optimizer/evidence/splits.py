@@ -1,9 +1,9 @@
 """Bars cut into training and test: groups, walk-forward, combinatorial splits and their paths.
 
 All are windows, so indicators see the history before them and no trade crosses a border. Borders
-are moments: of one symbol those that cut its longest window into equal groups, of several those
-that cut all their bars, taken together by time. No symbol's test lies in another's training. Purge
-and embargo count bars of each series itself, as holding times and warm-ups do.
+are moments. One symbol's cut its longest window into equal groups; several symbols' cut all bars,
+taken together by time. No symbol's test lies in another's training. Purge and embargo count bars
+of each series itself, as holding times and warm-ups do.
 
 Sources: Pardo, "The Evaluation and Optimization of Trading Strategies", 2nd ed. 2008, for
 walk-forward; Lopez de Prado, "Advances in Financial Machine Learning", 2018, ch. 7 and 12, for

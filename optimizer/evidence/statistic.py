@@ -92,7 +92,7 @@ class RowSettings(Payload, Generic[Recorded]):
         return format_count(count, self.noun) + self.place.format_map(vars(self))
 
     def is_stated(self, recorded: Recorded, count: int) -> bool:
-        """Whether the part of a judgement follows from so many rows of these settings."""
+        """True if the part of a judgement follows from so many rows of these settings."""
         raise NotImplementedError
 
 

@@ -106,7 +106,7 @@ class JudgedTrials:
 
     @classmethod
     def of(cls, task: "Task", trials: "Trials") -> "JudgedTrials":
-        """Trials that have as many trades as the run asks for."""
+        """Trials with the least number of trades of the run."""
         is_judged = trials.trades >= task.config.min_trades
         first = int(is_judged[: trials.first].sum())
         return cls(trials.genomes[is_judged], first, len(trials))
@@ -116,13 +116,13 @@ class JudgedTrials:
         return self.genomes[choose_trials(len(self.genomes), most)]
 
     def build_record(self, used: int, effective: Figure) -> TrialsRecord:
-        """Number of trials, of those that a matrix used, and of independent ones."""
+        """Numbers of trials, of those in a matrix, and of independent ones."""
         counts = self.evaluated, len(self.genomes), used
         return TrialsRecord(*counts, **encode_figures(effective=effective))
 
 
 def build_trials_records(run: "JudgedRun") -> dict[str, Statistic]:
-    """Statistics over all trials of a search, by name; none where none are asked for."""
+    """Statistics over all trials of a search, by name; none if not planned."""
     plan, task = run.plan, run.task
     if not plan.blocks:
         return {}

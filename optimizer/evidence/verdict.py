@@ -1,8 +1,8 @@
 """One grade and one sentence from the facts: is it more than luck?
 
-The first grade that applies is given. Its sentence is about the pick, or about this way of
-searching, and claims no more than the facts show. House rules, calibrated on markets of noise
-and on planted ones.
+The first grade that applies counts. Its sentence is about the pick, or about this way of
+searching, and claims no more than the facts show. House rules, calibrated on markets of noise and
+on planted ones.
 """
 
 import math
@@ -85,18 +85,18 @@ class Facts:
 
     @property
     def noun(self) -> str:
-        """Noun of what was made on null markets."""
+        """Noun of the null searches or schedules."""
         return "searches" if self.schedule is None else "schedules"
 
     @property
     def folds_confirm(self) -> bool:
-        """Whether this way of searching found what works on bars that it had not seen."""
+        """True if this way of searching worked on unseen bars."""
         is_sure = self.folds is not None and self.folds.confirms(self.searches)
         return is_sure and not self.untested
 
     @property
     def held_out_confirms(self) -> bool:
-        """Whether the pick worked on bars that the search had not seen."""
+        """True if the pick worked on unseen bars."""
         return self.held_out is not None and self.held_out.confirms(self.looks)
 
     @property
@@ -228,7 +228,7 @@ def _grade_weak(facts: Facts) -> Verdict | None:
 
 
 def _grade_schedule(facts: Facts) -> Verdict | None:
-    """A schedule whose stitched trades confirm; nothing around it is tried."""
+    """Grade of a schedule with confirming trades; nothing around it is tried."""
     if facts.schedule is None or facts.folds is None:
         return None
     every, steps, _ = facts.schedule
@@ -321,7 +321,7 @@ def _describe_unseen(facts: Facts, *, is_told: bool = False) -> str:
 
 
 def _add_losses(losses: Mapping[str, Unseen]) -> str:
-    """Sentences on where it lost, or gained nothing, beside being luck."""
+    """Sentences on losses, or on no gain, beside being luck."""
     lost = [where for where, unseen in losses.items() if not unseen.is_nought]
     nought = [where for where, unseen in losses.items() if unseen.is_nought]
     sentence = f" It lost in {' and '.join(lost)} as well." if lost else ""

@@ -20,10 +20,10 @@ _Asked = tuple[Mapping[Any, Question], Future[Sequence[Answer]]]
 
 
 class AskingWorkers(Generic[Job, Result]):
-    """Executor of searches whose evaluations one engine of this process makes.
+    """Executor of searches with evaluations by one engine of this process.
 
-    Those of a wave are searched together. Processes breed and choose, while the engine evaluates
-    for those who have asked.
+    Searches of a wave advance together. Processes breed and choose, while the engine evaluates for
+    the ones that wait.
 
     Args:
         setup: Makes the engine of a wave.
@@ -70,7 +70,7 @@ class AskingWorkers(Generic[Job, Result]):
 
 
 class Evaluating:
-    """A thread that evaluates, all at once that has been asked since it last did.
+    """A thread that evaluates all waiting requests at once.
 
     Args:
         evaluate: Called by the thread alone.

@@ -1,8 +1,8 @@
-"""One contract for many searches: jobs of a setup are submitted, and results come as they end.
+"""One contract for many searches: submit jobs of a setup, take results as they end.
 
-It is the contract of `concurrent.futures`. A job is a pure function of its setup, so that it does
-not matter who does it, or how often. No executor knows a question: what it has to know of the work
-a setup says of itself.
+It is the contract of `concurrent.futures`. A job is a pure function of its setup, so its place and
+the number of its runs do not matter. No executor knows a question: a setup tells it all about the
+work.
 """
 
 from collections.abc import Generator, Sequence
@@ -32,7 +32,7 @@ class Executor(Protocol):
     """Makes searches; it decides no result."""
 
     def check(self, task: "Task") -> None:
-        """Refuse a task whose searches cannot be made there, before any work.
+        """Refuse a task with searches that cannot be made there, before any work.
 
         Raises:
             ConfigError: When they cannot.

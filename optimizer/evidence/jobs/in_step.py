@@ -1,4 +1,4 @@
-"""Searches of one setup in step, whose questions an engine here answers, or another process."""
+"""Searches of one setup in step, with evaluations by an engine here or in another process."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ has room for a half or a fifth, but more where it has room for nine tenths."""
 
 @dataclass(frozen=True)
 class InStepSetup(ABC, Generic[Job, Result]):
-    """Setup of searches that advance together, each to what it finds alone.
+    """Setup of searches that advance together, each with the result that it has alone.
 
     Attributes:
         task: With the generations that the run reached; without what is held out.
@@ -59,13 +59,13 @@ class InStepSetup(ABC, Generic[Job, Result]):
     def make_engine(
         self, jobs: Sequence[Job], tasks: "Sequence[Task]"
     ) -> "tuple[Engine, WindowNumbers]":
-        """Engine of jobs, whose tasks are given, and the windows that each search meets."""
+        """Engine of jobs with these tasks, and the windows of each search."""
 
     @abstractmethod
     def search_together(
         self, tasks: "Mapping[Job, Task]", engine: "Engine", answer: Ask
     ) -> Iterator[tuple[Job, Result]]:
-        """Search for jobs together, whose questions are answered; `engine` knows the strategy."""
+        """Search for jobs together, by given evaluations; `engine` knows the strategy."""
 
     @abstractmethod
     def estimate_work(self) -> tuple[Workload, int]:
@@ -90,9 +90,9 @@ class InStepSetup(ABC, Generic[Job, Result]):
     def run_in_step(
         self, jobs: Sequence[Job], ask: Ask | None = None
     ) -> Iterator[tuple[Job, Result]]:
-        """Search for several jobs together, each to what it finds alone, as they end.
+        """Search for several jobs together, each with the result that it has alone, as they end.
 
-        `ask` evaluates elsewhere what they ask; an engine of this process does so without it.
+        `ask` evaluates elsewhere; without it an engine of this process does.
         """
         from optimizer.run.search import evaluate_together
 
@@ -106,7 +106,7 @@ class InStepSetup(ABC, Generic[Job, Result]):
         return self.search_together(tasks, engine, partial(_answer, ask))
 
     def run_wave(self, jobs: Sequence[Job], ask: Ask | None = None) -> list[tuple[Job, Result]]:
-        """The same in a process, which is sent what was found at once."""
+        """The same in a process, which returns all results at once."""
         return list(self.run_in_step(jobs, ask))
 
 
@@ -131,7 +131,7 @@ def bring_windows(
 
 
 class OneSearchSetup(InStepSetup[Job, Result]):
-    """Setup whose jobs are one search each."""
+    """Setup with one search a job."""
 
     @abstractmethod
     def search(self, job: Job, task: "Task", problem: "EngineProblem") -> "Asking[Result]":
@@ -140,7 +140,7 @@ class OneSearchSetup(InStepSetup[Job, Result]):
     def search_together(
         self, tasks: "Mapping[Job, Task]", engine: "Engine", answer: Ask
     ) -> Iterator[tuple[Job, Result]]:
-        """As of `InStepSetup`."""
+        """See `InStepSetup`."""
         searches = {
             job: self.search(job, task, task.problem(engine)) for job, task in tasks.items()
         }
@@ -193,7 +193,7 @@ class OnWindows(OneSearchSetup[int, Result]):
 
     @property
     def pays_apart(self) -> bool:
-        """Whether an engine of each training alone computes less than the engine, on average."""
+        """True if engines for each training alone compute less than the engine, on average."""
         if self.engine is None:
             return False
         plan = self.engine.memory_plan(1)
@@ -208,13 +208,13 @@ class OnWindows(OneSearchSetup[int, Result]):
 
     @property
     def keeps_rows(self) -> bool:
-        """Whether the engine has room for all rows that searches read."""
+        """True if the engine has room for all rows that searches read."""
         if self.engine is None:
             return False
         return self.engine.memory_plan(1).holds_rows(self.task.workload().row_bars)
 
     def estimate_work(self) -> tuple[Workload, int]:
-        """As of `InStepSetup`."""
+        """See `InStepSetup`."""
         work, n_bars = self.task.workload(), self.task.markets.n_bars
         longest = max(sum(map(len, windows)) for windows in self.windows)
         individuals = int(work.individual_bars / n_bars)

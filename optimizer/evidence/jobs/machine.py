@@ -30,10 +30,10 @@ two examples took 0.30 and 0.31 s alone on an H200, 0.22 and 0.25 by eight, 0.23
 class ThisMachine:
     """This process, or one a core, which come from a pool and go back to it.
 
-    What is done first is taken. On a GPU one engine evaluates for all searches: for parts of the
-    bars that of the run, for null markets one of a wave, also where the run's own search was so
-    short that ``"auto"`` left it to the cores. On cores this process searches one after the other
-    where there is little to do, or its engine has the rows already.
+    The fastest way is taken. On a GPU one engine evaluates for all searches: for parts of the bars
+    that of the run, for null markets one of a wave, also where the run's own search was so short
+    that ``"auto"`` left it to the cores. On cores this process searches one after the other where
+    there is little to do, or its engine has the rows already.
     """
 
     def __init__(self, pool: Pool) -> None:
@@ -50,7 +50,7 @@ class ThisMachine:
         engine: Engine | None = None,
         used: str | None = None,
     ) -> Generator[tuple[Job, Result], None, None]:
-        """As `Executor`; nothing begins before a core is free for it."""
+        """See `Executor`; nothing begins before a core is free for it."""
         return self._choose(setup, len(jobs), engine, used).results(jobs)
 
     def _choose(
@@ -126,9 +126,9 @@ def find_gpu(task: Task, used: str) -> str | None:
 
 
 def size_wave(setup: OnWindows[Any], engine: Engine) -> int:
-    """Searches on parts of an engine's bars whose populations it answers together.
+    """Number of searches on parts of an engine's bars that it answers together.
 
-    Rows that have no place for all of them are made again and again.
+    Rows without room for all of them are made again and again.
     """
     population = setup.task.config.population
     size = MOST_PAIRS // (population * max(map(len, setup.windows)))
@@ -154,9 +154,9 @@ def share_device(
 
 
 def count_markets(task: Task, searches: int = 1) -> int:
-    """Markets that the task's device has room for by now, each searched so often.
+    """Number of markets that the task's device has room for by now, each searched so often.
 
-    Those that fit have their rows there beside the lists of an engine.
+    Their rows lie there beside the lists of an engine.
     """
     series = task.markets.searched
     # Those of a strategy that is no fast case come and go with a population.

@@ -67,7 +67,7 @@ def replay_job(spec: Strategy, costs: Costs, threads: int, job: ReplayJob) -> li
 def replay_in_processes(
     pool: Pool, reference: Reference, genomes: Floats, threads: int
 ) -> Iterator[Iterator[Replayed]]:
-    """As `engine.replay.threads.replaying`, by processes of a pool where that is done first."""
+    """`engine.replay.threads.replaying` by processes of a pool, if that is sooner done."""
     jobs = [] if threads == 1 else _list_jobs(reference, genomes)
     each = max(1, threads // PROCESSES) if _is_long(reference) else 1
     run = partial(replay_job, reference.spec, reference.costs, each)

@@ -1,8 +1,8 @@
-"""Jobs on all cores: processes of our own, each of which is given a function once, and keeps it.
+"""Jobs on all cores: processes of our own, each of which gets a function once, and keeps it.
 
-They are not loky's, whose pool breaks with one process that is killed (15 of 16 jobs were lost,
-here the one) and whose processes live on after a parent that is killed. Those of `multiprocessing`
-run a person's script again to begin. Neither lets a job ask its parent in the middle.
+They are not loky's: its pool breaks with one killed process (15 of 16 jobs were lost, here the
+one), and its processes survive a killed parent. Those of `multiprocessing` run a person's script
+again to begin. Neither lets a job ask its parent in the middle.
 """
 
 import pickle
@@ -51,7 +51,7 @@ class JobProcess:
 
     @property
     def is_there(self) -> bool:
-        """Whether the process has not ended, nor is about to."""
+        """True if the process has not ended, and is not about to."""
         return not self._is_killed and self._process.poll() is None
 
     def run(self, packed: bytes, job: object, *asked: AskParent, quiet: Quiet = QUIET) -> Any:  # noqa: ANN401
@@ -159,7 +159,7 @@ class Pool:
 
 
 def pack(run: Callable[..., Any]) -> bytes:
-    """A function for other processes; empty where they cannot be given it."""
+    """A function for other processes; empty if it cannot be sent."""
     try:
         packed = pickle.dumps(run)
     except (pickle.PicklingError, AttributeError, TypeError):
@@ -192,7 +192,7 @@ class Workers:
     def begin(
         self, jobs: Sequence[Any], *asked: AskParent, quiet: Quiet = QUIET
     ) -> Iterator[Iterator[tuple[Any, Any]]]:
-        """Each job with its result, as they end; leaving it ends those that were begun.
+        """Each job with its result, as they end; leaving it ends the running ones.
 
         Args:
             jobs: Arguments of the function.
@@ -231,7 +231,7 @@ class Workers:
             threads.shutdown()
 
     def results(self, jobs: Sequence[Any]) -> Generator[tuple[Any, Any], None, None]:
-        """As of `begin`, which begins with the first; closing it leaves it."""
+        """See `begin`, which begins with the first; closing it leaves it."""
         with self.begin(jobs) as done:
             yield from done
 
