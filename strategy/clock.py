@@ -23,7 +23,7 @@ Offset = int | str
 
 
 def check_offset(offset: Offset) -> None:
-    """Refuse what is neither whole minutes within 14 hours nor a zone's name."""
+    """Refuse anything but whole minutes within 14 hours or a zone's name."""
     if isinstance(offset, str):
         _zone(offset)
     elif isinstance(offset, bool) or not isinstance(offset, int) or abs(offset) > MOST_OFFSET:

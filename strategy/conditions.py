@@ -1,8 +1,8 @@
 """Conditions as plain data: comparisons, joined. There is no `not`: it is moved inwards at once.
 
-A comparison with a value that is not known is neither true nor false, and so is what `not` makes
-of it. With `not` moved to the comparisons this three-valued logic needs two values only, where
-what is not known is never true.
+A comparison with an unknown value is neither true nor false, and neither is its `not`. With `not`
+moved to the comparisons this three-valued logic needs two values only, where an unknown comparison
+is never true.
 """
 
 from collections.abc import Iterator, Mapping
@@ -84,7 +84,7 @@ class Within(OverBars):
 
 @declare("switch")
 class Switch(Condition):
-    """A condition that a gene leaves out where it is 0; see `settle_switches`."""
+    """A condition that a gene of 0 leaves out; see `settle_switches`."""
 
     gene: Setting = whole(least=0, most=1)
     condition: Condition
@@ -121,13 +121,12 @@ def negate_condition(condition: Condition) -> Condition:
 
 
 def settle_switches(condition: Condition, genes: Mapping[str, float]) -> Condition | None:
-    """Condition without any switch, given the value of each gene by name; None where none is left.
+    """Condition without switches, given the value of each gene by name; None where nothing is left.
 
-    A switch that is off leaves its condition out, as if it had not been written: `all_of` and
-    `any_of` go on with their other parts; what joins, holds or remembers nothing but conditions
-    that are left out is left out as well; and a side, or an exit, of which nothing is left never
-    asks for anything. Nothing else is changed, so that ``~`` before a switch is one before its
-    condition.
+    A switch that is off leaves its condition out, as if it had not been written. `all_of` and
+    `any_of` go on with their other parts. Anything that joins, holds or remembers only such
+    conditions is left out as well, and a side or an exit without conditions never acts. Nothing
+    else changes, so ``~`` before a switch is one before its condition.
     """
     if isinstance(condition, Switch):
         is_on = _read_switch(condition.gene, genes)

@@ -116,7 +116,7 @@ class OwnIndicator:
     def call_function(self, series: Series, values: Sequence[int], warm_up: int) -> Floats:
         """Row of more bars than its warm-up, [T], which may hold no value at all.
 
-        It is given a copy of the bars: no array that it could get hold of has any others.
+        The function gets a copy of the bars: no array within its reach has any others.
 
         Raises:
             IndicatorError: As `row`.
@@ -163,7 +163,7 @@ class OwnIndicator:
         return row
 
     def _place(self, cause: BaseException | None) -> str:
-        """File and line: the last of its file on the way to an error, else where it begins."""
+        """File and line: the last of its file on the way to an error, else its beginning."""
         file, line = self.function.__code__.co_filename, self.line
         trace = None if cause is None else cause.__traceback__
         while trace is not None:

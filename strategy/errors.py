@@ -20,7 +20,7 @@ class GeneError(StrategyError):
 
 
 class IndicatorError(StrategyError):
-    """An indicator was asked for something it cannot compute."""
+    """An indicator cannot compute a request."""
 
 
 def unknown(kind: str, name: str, known: list[str]) -> str:

@@ -144,7 +144,7 @@ class Call(Expression):
 
 @declare("higher")
 class Higher(Expression):
-    """A row on bars of so many minutes, at each bar that of the newest one that has ended."""
+    """A row on bars of so many minutes, read at each bar from the newest one that has ended."""
 
     minutes: int  # a whole multiple of the bars' duration that divides a day, or a week
     inner: Expression  # a row without the clock and without another `Higher`
@@ -223,12 +223,12 @@ class Choose(Expression):
 
 
 def holds_row(node: Node) -> bool:
-    """Whether anything of it differs from bar to bar."""
+    """True if anything of it differs from bar to bar."""
     return any(isinstance(part, Column | Call | Higher | Clock) for part in walk(node))
 
 
 def is_whole(value: object, least: int, most: int) -> bool:
-    """Whether a value is a whole number, from one to another."""
+    """True if a value is a whole number, from one to another."""
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
@@ -241,7 +241,7 @@ def check_column_name(word: str, name: object) -> None:
 
 
 def check_settings(node: Node, genes: Mapping[str, Gene] | None = None) -> None:
-    """Refuse a node whose constants or genes are not legal.
+    """Refuse a node with illegal constants or genes.
 
     Args:
         node: Any.

@@ -126,7 +126,7 @@ def build_strategies(text: str, path: str) -> dict[str, Strategy]:
 def rerun_indicator(indicator: OwnIndicator) -> OwnIndicator | None:
     """Indicator of its file run once more, which has kept nothing of other bars yet.
 
-    It is given only what is proved, so that it is made once; None of one that stands in no file.
+    Its caller only proves it, so it is made once; None for one outside a file.
     """
     text = indicator.function.__globals__.get(TEXT)
     return None if text is None else _rerun_indicator(indicator, str(text))

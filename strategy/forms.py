@@ -43,7 +43,7 @@ class PriceForm(Node):
 
     @property
     def reads(self) -> Expression | None:
-        """The expression that it reads; None where it takes constants and genes alone."""
+        """The expression that it reads; None for constants and genes alone."""
         values = (getattr(self, one.name) for one in fields(self) if one.name not in self.numbers)
         return next((value for value in values if isinstance(value, Expression)), None)
 
@@ -147,7 +147,7 @@ class SessionExit(Node):
             )
 
     def local_time(self, timestamp: Ints) -> Ints:
-        """Nanoseconds [T] of the session's clock, whose days are the sessions."""
+        """Nanoseconds [T] of the session's clock, by whose days sessions are counted."""
         return local_time(timestamp, self.offset) - self.begins * MINUTE_NS
 
     def last_minute(self, minute: float) -> int:
@@ -192,7 +192,7 @@ class Leg(Node):
 
 @declare("targets")
 class Ladder(Node):
-    """Several targets, each of a share of the position; what is left goes on."""
+    """Several targets, each of a share of the position; the rest goes on."""
 
     legs: tuple[Leg, ...]  # 1 to `MOST_LEGS`, in the order in which their results are added
 
@@ -292,7 +292,7 @@ class Payment(PriceForm):
 
     @property
     def repeats(self) -> bool:
-        """Whether a bar is charged for each time that has come since the one before, not once."""
+        """True if a bar is charged for each time since the one before, not once."""
         return False
 
 
@@ -310,7 +310,7 @@ class Funding(Payment):
 
     @property
     def repeats(self) -> bool:
-        """Whether its rate is the same at all bars."""
+        """True if its rate is the same at all bars."""
         return not holds_row(self.rate)
 
 
@@ -425,7 +425,7 @@ TRAILED = ("from_entry", "share", "level")
 
 
 def check_side(name: str, form: object, legal: tuple[type[Node], ...], *more: str) -> None:
-    """Refuse what is none of the legal forms; `more` are others that a person may write."""
+    """Refuse all but the legal forms; `more` are others that a person may write."""
     if not isinstance(form, legal):
         words = [*(kind.written for kind in legal), *more]
         forms = " or ".join(", ".join(f"{word}(...)" for word in words).rsplit(", ", 1))
@@ -467,13 +467,13 @@ def split_sides(form: object) -> tuple[object, object]:
 
 
 def follows_level(trail: object) -> bool:
-    """Whether the stop of a side follows a row."""
+    """True if the stop of a side follows a row."""
     sides = split_sides(trail)
     return any(isinstance(side, Trail) and isinstance(side.form, Level) for side in sides)
 
 
 def positive_genes(strategy: Node) -> set[str]:
-    """Genes that must be above 0: multiples and fractions, and what a distance is a multiple of."""
+    """Genes that must be above 0: multiples and fractions, and factors of a distance."""
     names = set()
     for node in walk(strategy):
         for parameter, setting in node.settings:
@@ -523,7 +523,7 @@ def parse_step(name: str, text: object) -> StepSize:
 
 
 def find_step(market: MarketFacts | None, name: str) -> StepSize:
-    """The tick or the lot of a symbol; 0 where it has none."""
+    """The tick or the lot of a symbol; 0 without one."""
     text = None if market is None else getattr(market, name)
     return StepSize(0.0, 1.0) if text is None else parse_step(name, text)
 

@@ -72,7 +72,7 @@ def _read_source(function: FunctionType) -> str:
 
 
 def _resolve_names(function: FunctionType) -> dict[str, object]:
-    """Values of the names that a function reads, also of those that it reads from a module."""
+    """Values of the names that a function reads, also through a module."""
     # In an order that is the same in every process.
     names = sorted(_names(function.__code__))
     namespace = {**function.__globals__, **_closure(function)}
@@ -97,7 +97,7 @@ def _closure(function: FunctionType) -> dict[str, object]:
 
 
 def _is_ours(value: FunctionType | ModuleType, caller: FunctionType) -> bool:
-    """Whether something is no library's, or of the package that calls it."""
+    """True if something is no library's, or of the package that calls it."""
     if isinstance(value, ModuleType):
         name, file = value.__name__, getattr(value, "__file__", None) or ""
     else:

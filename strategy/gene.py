@@ -71,12 +71,12 @@ class Gene:
 
     @property
     def is_int(self) -> bool:
-        """Whether only whole values are legal."""
+        """True if only whole values are legal."""
         return self.kind == "int"
 
     @property
     def is_length(self) -> bool:
-        """Whether the gene counts bars."""
+        """True if the gene counts bars."""
         return self.is_int and self.unit == "bars"
 
     @property
@@ -189,7 +189,7 @@ def with_bounds(gene: Gene, low: float | str, high: float | str) -> Gene:
 
 
 def scale(gene: Gene, factor: float) -> Gene:
-    """A gene for bars of which there are `factor` times as many in the same time."""
+    """A gene for bars with `factor` times as many in the same time."""
     if not gene.is_length or factor == 1:
         return gene
 

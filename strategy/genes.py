@@ -91,7 +91,7 @@ class GenomeLayout:
 
     @cached_property
     def is_category(self) -> npt.NDArray[np.bool_]:
-        """Flags of genes whose values have no order, [G]."""
+        """Flags of genes with values without an order, [G]."""
         return np.array([bool(gene.options) for gene in self.genes], dtype=np.bool_)
 
     @cached_property
@@ -189,7 +189,7 @@ class GenomeLayout:
     def axis_moves(self, reach: Floats) -> Floats:
         """Moves along one gene of `grid` each: plus its reach, in order, then each minus, [n, G].
 
-        Behind them stand moves to what other options a gene without order has, whose reach is 1.
+        Behind them stand moves to the other options of genes without order, with a reach of 1.
 
         Args:
             reach: How far each gene moves, [G]; 0 for one that stays.
@@ -249,7 +249,7 @@ class GenomeLayout:
 
     @cached_property
     def ordered(self) -> npt.NDArray[np.int64]:
-        """Columns of each pair whose first gene must be below the second, [N, 2]."""
+        """Columns of each pair with a first gene that must be below the second, [N, 2]."""
         pairs = [(self.index(pair.left), self.index(pair.right)) for pair in self.constraints]
         return np.array(pairs, np.int64).reshape(-1, 2)
 
@@ -266,7 +266,7 @@ class GenomeLayout:
         return legal
 
     def check(self, genomes: Floats, least: Floats, most: Floats) -> None:
-        """Refuse genomes [P, G] that are not legal, or outside of what is needed of each gene, [G].
+        """Refuse illegal genomes [P, G], and values outside the needed range of each gene, [G].
 
         Raises:
             GeneError: Naming the first individual that is refused, and its gene.

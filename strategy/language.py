@@ -242,7 +242,7 @@ def check_arguments(
     kwargs: Mapping[str, object],
     suggest: Callable[[str], str] | None = None,
 ) -> inspect.BoundArguments:
-    """Plain arguments of a word by name; wrong ones are refused with what it takes."""
+    """Plain arguments of a word by name; wrong ones are refused with the legal ones."""
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
@@ -284,7 +284,7 @@ def as_setting(value: object) -> Setting:
 
 
 def as_condition(value: object, what: str) -> Condition:
-    """The tree of a condition; anything else is refused by the name of what it is for."""
+    """The tree of a condition; anything else is refused by the name of its use."""
     if isinstance(value, Claim):
         return value.tree
     got = f"'{value!r}'" if isinstance(value, Term) else quote_value(value)

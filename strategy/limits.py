@@ -1,4 +1,4 @@
-"""Limits for what a person wrote: an endless loop ends, and the process stays in its folder."""
+"""Limits for a person's code: an endless loop ends, and the process stays in its folder."""
 
 import ctypes
 import os

@@ -59,7 +59,7 @@ def prove_individuals(
     individuals: Sequence[Genes],
     signals: Sequence[Sequence[Ints]] | None = None,
 ) -> int:
-    """Prove for some individuals; what was computed before could hide what is kept between calls.
+    """Prove for some individuals; earlier results could hide state kept between calls.
 
     Args:
         strategy: Whose own indicators.
@@ -108,7 +108,7 @@ def prove_causal(
     """Prove on one series that no value of an own indicator depends on later bars.
 
     Bars are cut after bar t: after the first two bars that it knows, after the last but one, and
-    after 63 between; a row of flags also where it moves, since what it leaks it leaks there.
+    after 63 between; a row of flags also where it moves, because any leak shows there.
 
     Args:
         indicator: Function that is proved, with its warm-up.
@@ -160,8 +160,8 @@ def _others(
 ) -> Floats | None:
     """Row of other bars, one more than these: the same in the opposite order, [T + 1].
 
-    An indicator that keeps it would return it for the true ones afterwards. None where it fails:
-    it need not know such bars.
+    An indicator that keeps it would return it for the true ones afterwards. None on a failure: it
+    need not know such bars.
     """
     turned = series.map_columns(lambda column: np.append(column[::-1], column[:1]))
     stamps = np.append(series.timestamp, series.timestamp[-1:] + series.timeframe_ns)
@@ -194,7 +194,7 @@ def _require_same(
     again: Floats,
     when: str = "when asked twice",
 ) -> None:
-    """Refuse an indicator of which two rows of the same bars differ."""
+    """Refuse an indicator with two different rows for the same bars."""
     if (first := _first_difference(before, again)) is not None:
         raise indicator.error(
             values,
@@ -206,9 +206,9 @@ def _require_same(
 def _require_as_kept(
     indicator: OwnIndicator, values: Sequence[int], series: Series, row: Floats
 ) -> None:
-    """Refuse an indicator whose row of an earlier run differs: engines would read that.
+    """Refuse an indicator with another row in an earlier run: engines would read that.
 
-    Its text, its libraries and the bars are the same then, so that it reads something beside them.
+    Its text, its libraries and the bars are the same then, so it reads something beside them.
     """
     if indicator.kept is None:
         return

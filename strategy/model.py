@@ -132,12 +132,12 @@ class Strategy(Node):
 
     @property
     def goes_short(self) -> bool:
-        """Whether it can be short."""
+        """True if it can be short."""
         return self.short is not None
 
     @property
     def has_orders(self) -> bool:
-        """Whether it is walked as orders are: it has orders, ladders, money or later exits."""
+        """True if it is walked as orders are: it has orders, ladders, money or later exits."""
         is_later = any(
             part.is_later and getattr(self, name) is not None for name, part in PARTS.items()
         )
@@ -198,12 +198,12 @@ class Strategy(Node):
 
     @cached_property
     def paid_columns(self) -> tuple[str, ...]:
-        """Names of the columns whose numbers are payments."""
+        """Names of the columns with payments."""
         return tuple(node.name for node in walk(self.funding) if isinstance(node, PaymentsOf))
 
     @cached_property
     def zones(self) -> tuple[str, ...]:
-        """Names of the zones whose time it reads, ascending."""
+        """Names of the zones that it reads the time of, ascending."""
         offsets = {getattr(node, "offset", None) for node in walk(self)}
         return tuple(sorted(offset for offset in offsets if isinstance(offset, str)))
 
@@ -225,7 +225,7 @@ class Strategy(Node):
 
     @cached_property
     def described(self) -> dict[str, object]:
-        """Fields that decide what a genome trades and which genomes there are, ready for JSON.
+        """Fields that decide a genome's trades and the set of genomes, ready for JSON.
 
         Neither names of variables nor words for people: `from_described` reads it back.
         """
@@ -250,7 +250,7 @@ class Strategy(Node):
     def for_timeframe(self, timeframe_s: float) -> "Strategy":
         """The strategy for bars of so many seconds.
 
-        Its lengths cover the same time where it states for which bars they were chosen.
+        Its lengths cover the same time if it states the bars that they were chosen for.
         """
         if self.timeframe_s is None:
             return self
@@ -329,7 +329,7 @@ class Strategy(Node):
         return layout
 
     def _check_pair(self, node: Node) -> None:
-        """Two genes of which one must be above the other need a constraint between them."""
+        """Two genes, one above the other, need a constraint between them."""
         if not isinstance(node, Call) or not isinstance(node.indicator, str):
             return
         for upper, lower, _ in KINDS[node.indicator].above:

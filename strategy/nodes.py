@@ -42,7 +42,7 @@ class Parameter:
         return " and ".join(filter(None, words))
 
     def explain(self, value: float) -> str:
-        """End of a message about a value that is none of 0 to 1 where it had to be.
+        """End of a message about a value outside 0 to 1.
 
         >>> Parameter("share", least=0, is_whole=False, most=1).explain(50)
         '; 50 % is 0.5'
@@ -51,7 +51,7 @@ class Parameter:
         return f"; {value:g} % is {value / PERCENT:g}" if is_percent else ""
 
     def admits(self, value: float) -> bool:
-        """Whether a value is finite, large enough, and whole where it must be."""
+        """True if a value is finite, large enough, and whole if it must be."""
         is_number = self.least <= value <= self.most and math.isfinite(value)
         return is_number and (value % 1 == 0 or not self.is_whole)
 
@@ -77,7 +77,7 @@ class Node:
 
     @property
     def settings(self) -> "tuple[tuple[Parameter, Node], ...]":
-        """Its numbers that must be constants or genes, each with what is legal."""
+        """Its numbers that must be constants or genes, each with its legal range."""
         settings = ((legal, getattr(self, name)) for name, legal in self.numbers.items())
         return tuple((legal, setting) for legal, setting in settings if setting is not None)
 
@@ -105,23 +105,23 @@ NAMED: dict[str, type[Node]] = {}
 
 
 def real(least: float = ABOVE_ZERO, most: float = math.inf, default: Any = MISSING) -> Any:  # noqa: ANN401 - as `field`
-    """Field of a number that need not be whole: a constant or a gene, and what is legal."""
+    """Field of a number that need not be whole: a constant or a gene, and its legal range."""
     legal = Parameter("", least=least, is_whole=False, most=most)
     return field(default=default, metadata={"legal": legal})
 
 
 def whole(least: float = 1, most: float = math.inf, default: Any = MISSING) -> Any:  # noqa: ANN401 - likewise
-    """Field of a whole number: a constant or a gene, and what is legal."""
+    """Field of a whole number: a constant or a gene, and its legal range."""
     return field(default=default, metadata={"legal": Parameter("", least=least, most=most)})
 
 
 def later(default: Any) -> Any:  # noqa: ANN401 - likewise
-    """Field that a kind had not at first: a record names it only where it is no default."""
+    """Field that a kind had not at first: a record names it only off its default."""
     return field(default=default, metadata={"is_later": True})
 
 
 def is_left_out(node: Node, one: "Field[Any]") -> bool:
-    """Whether a record of a node does without one of its fields, so that older digests stand."""
+    """True if a record of a node omits one of its fields, so that older digests stand."""
     return "is_later" in one.metadata and getattr(node, one.name) == one.default
 
 

@@ -127,7 +127,7 @@ def suggest_part(name: str) -> str:
 
 
 def _format_call(name: str, length: str) -> str:
-    """Call of a word with a length, of the close where it reads a row; empty of any other name."""
+    """Call of a word with a length, of the close for a row; empty for any other name."""
     if name == "atr":
         return f"atr_wilder({length}), or atr({length}), which is a plain mean"
     parameters = list(inspect.signature(WORDS[name]).parameters) if name in WORDS else []

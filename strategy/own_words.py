@@ -143,7 +143,7 @@ def _parameters(name: str, signature: inspect.Signature) -> list[inspect.Paramet
 def _check_warm_up(
     name: str, warm_up: Callable[..., int], taken: Sequence[inspect.Parameter]
 ) -> None:
-    """Refuse a warm-up that cannot be asked with the parameters of its indicator."""
+    """Refuse a warm-up that cannot be called with the parameters of its indicator."""
     names = ", ".join(parameter.name for parameter in taken)
     try:
         inspect.signature(warm_up).bind(*taken)

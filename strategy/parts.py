@@ -49,7 +49,7 @@ class Part(NamedTuple):
     reason: str = ""  # name of the reason for which it ends trades
 
     def split(self, strategy: Any) -> tuple[Any, Any]:  # noqa: ANN401 - `Strategy` needs this file
-        """What longs and shorts of a strategy have of it; None for nothing."""
+        """The forms of longs and of shorts; None for nothing."""
         value = getattr(strategy, self.name)
         if self.sides in ("long", "short"):
             return (value, None) if self.sides == "long" else (None, value)
@@ -121,13 +121,13 @@ CODES: Mapping[type[Node], int] = {
 
 
 def list_forms(side: object) -> list[forms.PriceForm]:
-    """Forms of what a side has of a part, in their order: of a trail, of each target, of a size."""
+    """Forms of one side of a part, in their order: of a trail, of each target, of a size."""
     nodes = walk(side) if isinstance(side, Node) else ()
     return [node for node in nodes if isinstance(node, forms.PriceForm) and type(node) in CODES]
 
 
 def check_parts(strategy: Any) -> None:  # noqa: ANN401 - `Strategy` needs this file
-    """Refuse a strategy whose parts are missing, of no legal form, or do not fit each other."""
+    """Refuse a strategy with parts that are missing, of no legal form, or do not fit each other."""
     for is_wrong, message in _find_missing(strategy):
         if is_wrong:
             raise StrategyError(message)
@@ -139,7 +139,7 @@ def check_parts(strategy: Any) -> None:  # noqa: ANN401 - `Strategy` needs this 
 
 
 def _check_forms(part: Part, value: object) -> None:
-    """Refuse what is none of the forms of a part, on either side."""
+    """Refuse all but the forms of a part, on either side."""
     legal = part.takes
     if value is None or not isinstance(legal, tuple) or legal == (Condition,):
         return
@@ -204,7 +204,7 @@ def _find_contradictions(strategy: Any) -> Iterator[tuple[bool, str]]:  # noqa: 
 
 
 def _counts_ticks(strategy: Any) -> bool:  # noqa: ANN401 - likewise
-    """Whether any part is in ticks, on either side."""
+    """True if any part is in ticks, on either side."""
     sides = [side for name in ("slippage", "entry") for side in PARTS[name].split(strategy)]
     passes = [getattr(side, "through", Number(0.0)) != Number(0.0) for side in sides]
     return any(passes) or any(isinstance(side, forms.Ticks) for side in sides)

@@ -96,7 +96,7 @@ def _condition(node: Node) -> str:
 
 
 def _list_fields(node: Node) -> Iterator[str]:
-    """Arguments of a node, by name behind one that is left out."""
+    """Arguments of a node, by name behind an omitted one."""
     is_whole = True
     for field in fields(node):
         value = getattr(node, field.name)
@@ -113,7 +113,7 @@ def _offset(offset: Offset) -> str:
 
 
 def _find_word(node: AllOf) -> str:
-    """A cross or an equality in one word; empty where it is none."""
+    """A cross or an equality in one word; empty for anything else."""
     if len(node.conditions) == 2 and isinstance(node.conditions[0], Compare):
         left, right = node.conditions[0].left, node.conditions[0].right
         for word, build in WORDS.items():

@@ -106,15 +106,15 @@ def describe_gene(gene: Gene) -> dict[str, object]:
 
 
 def hash_description(described: Mapping[str, object]) -> str:
-    """SHA-256, hexadecimal, of what is ready for JSON, as canonical JSON."""
+    """SHA-256, hexadecimal, of the canonical JSON of a description."""
     text = json.dumps(described, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def write_value(value: object, described: Mapping[str, object]) -> str | None:
-    """A value in what `Strategy.described` wrote down, as a person would write it.
+    """A value of `Strategy.described`, as a person would write it.
 
-    None where it is no tree, or reads a person's own indicator, whose text is not there.
+    None if it is no tree, or reads a person's own indicator without its text.
     """
     if not isinstance(value, list):
         return None

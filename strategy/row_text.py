@@ -90,7 +90,7 @@ def _parse(text: str, whole: str) -> list[ast.expr]:
 
 
 def _evaluate(node: ast.AST) -> Any:  # noqa: ANN401 - a row, a condition, a number or a name
-    """Value of an expression, of which only the language's own forms are known."""
+    """Value of an expression; only the language's own forms are known."""
     match node:
         case ast.Constant(value=bool()):
             pass

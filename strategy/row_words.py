@@ -12,7 +12,7 @@ P = ParamSpec("P")
 
 
 def _indicator_word(name: str) -> Callable[..., Term]:
-    """The word that calls an indicator: a source where it takes one, then its parameters."""
+    """The word that calls an indicator: its source, if any, then its parameters."""
     kind = KINDS[name]
     taken: dict[str, object] = dict.fromkeys(() if kind.columns else ("x",), Parameter.empty)
     defaults = kind.defaults or (Parameter.empty,) * len(kind.parameters)

@@ -42,14 +42,14 @@ Row = TypeVar("Row", bound=npt.NDArray[Any])
 
 
 class DecodedGenes(dict[str, float]):
-    """Genes of one individual by name, with what they alone decide; threads may share them."""
+    """Genes of one individual by name, with all that follows from them; threads may share them."""
 
     def __init__(self, genes: Genes) -> None:
         super().__init__(genes)
         self._made: dict[tuple[str, int], tuple[object, object]] = {}
 
     def keep(self, name: str, of: object, make: Callable[[], Kept]) -> Kept:
-        """Value kept under a name; made where it is not there."""
+        """Value kept under a name; made if it is missing."""
         made = self._made.get((name, id(of)))
         if made is None:
             # It is held as well, so that nothing else gets its id. Two threads may make equal ones.
@@ -68,7 +68,7 @@ class CachedRows(Protocol):
     """Store of computed rows; `engine.runtime.lru_cache.ArrayCache` is one."""
 
     def get(self, name: tuple[object, ...], compute: Callable[[], Row]) -> Row:
-        """The row of that name, computed where it is not there."""
+        """The row of that name, computed if it is missing."""
 
 
 def as_it_reads(loop: Loop) -> Loop:
@@ -82,7 +82,7 @@ def row_values(
     genes: Genes | None = None,
     run: LoopRunner = as_it_reads,
 ) -> Floats:
-    """Values of an expression at every bar, [T] read-only; NaN where it is not known.
+    """Values of an expression at every bar, [T] read-only; NaN while unknown.
 
     Args:
         expression: Any; a number is the same at all bars.
@@ -102,7 +102,7 @@ def row_values(
 
 
 def first_value(row: Floats) -> int:
-    """The first bar at which a row is known; its length where it never is."""
+    """The first bar with a known value; the row's length without one."""
     known = ~np.isnan(row)
     return int(known.argmax()) if known.any() else len(row)
 
@@ -131,7 +131,7 @@ def count_warm_up(tree: Node, genes: Genes) -> int:
 def count_reach(tree: Node, genes: Genes, timeframe_ns: int) -> int:
     """Bars before one that its value may depend on, recurrences by their warm-up.
 
-    As `count_warm_up`, with rows of higher bars counted in bars of the series, and those of a
+    As in `count_warm_up`, with rows of higher bars counted in bars of the series, and those of a
     session as a day.
     """
     return _warm_up_settled(tree, genes, timeframe_ns)
@@ -280,7 +280,7 @@ class _Memory:
 
 
 def whole(setting: Setting) -> int:
-    """The whole number that a parameter is, whose genes have their values."""
+    """The whole number of a parameter with the values of its genes."""
     assert isinstance(setting, Number)
     return int(setting.value)
 
@@ -292,7 +292,7 @@ def make_canonical(row: Floats) -> None:
 
 
 def make_finite(row: Floats) -> None:
-    """The same, and make NaN of what is infinite."""
+    """The same, with NaN for infinite values."""
     for t in range(len(row)):
         row[t] = row[t] + 0.0 if math.isfinite(row[t]) else math.nan
 

@@ -17,7 +17,7 @@ from strategy.genes import Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Columns of one series, read-only, as an own indicator is given them."""
+    """Columns of one series, read-only, for own indicators."""
 
     timestamp: Ints  # [T], int64 nanoseconds UTC, a bar's open
     open: Floats  # [T], price, as are high, low and close
@@ -67,12 +67,11 @@ class Series:
 def higher_series(
     series: Series, minutes: int, offset: int, run: Callable[..., Callable[..., Floats]]
 ) -> tuple[Series, Ints]:
-    """Bars of so many minutes, and the newest that is over with each bar, [T]; below 0 where none.
+    """Bars of so many minutes, and the newest that is over with each bar, [T]; below 0 without one.
 
-    A bucket is left out where it holds bar 0, whose first bars the file may lack, and where it has
-    no bar at all. A higher bar ends with the bar that lasts to the end of its bucket: where the
-    next one opens in it all the same, as on the day on which a clock is put forward, that one
-    begins another.
+    Two buckets are left out: that of bar 0, with first bars that the file may lack, and one
+    without a bar. A higher bar ends with the bar that lasts to the end of its bucket. If the next
+    one opens in it all the same, as on the day of a clock put forward, that one begins another.
     """
     span, shift = minutes * MINUTE_NS, offset * MINUTE_NS
     buckets = (series.timestamp + shift - FIRST_MONDAY_NS) // span

@@ -23,9 +23,9 @@ Bools = npt.NDArray[np.bool_]
 
 
 def truth(condition: Condition, rows: Rows, genes: Genes) -> Bools:
-    """Whether what switches leave of a condition is true, at every bar [T] of `rows`.
+    """Truth of a condition after its switches, at every bar [T] of `rows`.
 
-    It is nowhere where they leave nothing.
+    Nowhere true if they leave nothing.
     """
     if isinstance(genes, DecodedGenes):
         left = genes.keep("settled", condition, lambda: _settle(condition, genes))
@@ -41,7 +41,7 @@ def _settle(condition: Condition, genes: Genes) -> Condition | None:
 
 
 def _truth(condition: Condition, rows: Rows) -> Bools:
-    """Whether a condition without genes is true, [T] read-only, computed once for all who ask."""
+    """Truth of a condition without genes, [T] read-only, computed once for all callers."""
     return rows.kept.get((*rows.place, condition), lambda: _evaluate(condition, rows))
 
 

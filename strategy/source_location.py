@@ -47,7 +47,7 @@ def here() -> str:
 
 
 def locate_errors(function: Callable[P, Result]) -> Callable[P, Result]:
-    """Have a function's `StrategyError` begin with the place from where it was called."""
+    """Have a function's `StrategyError` begin with the place of its call."""
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> Result:

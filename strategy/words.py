@@ -80,7 +80,7 @@ def higher(minutes: int, x: Term, offset: int = 0) -> Term:
 
 
 def _clock_word(name: str, about: str) -> Callable[..., Term]:
-    """The word of a row ruled by the clock: minutes where it takes them, then an offset."""
+    """The word of a row ruled by the clock: minutes, if it has any, then an offset."""
     taken = {**{minutes.name: Parameter.empty for minutes in CLOCK[name]}, "offset": 0}
 
     def make(offset: Offset, **minutes: object) -> Term:
@@ -149,7 +149,7 @@ def gene(
     unit: str = "1",
     step: float | None = None,
 ) -> Term:
-    """A real number that a search may change, from `low` to `high`, in steps where it has one."""
+    """A real number that a search may change, from `low` to `high`, optionally in steps."""
     return _make_number(name, "float", default, low, high, unit, step)
 
 
@@ -225,7 +225,7 @@ def switch(name: str, condition: Claim, default: bool = True) -> Claim:
 
 
 def _check_parameters(name: str, calls: Sequence[Callable[..., object]]) -> None:
-    """Refuse indicators of which two do not take the same."""
+    """Refuse indicators with different parameters."""
     taken = [", ".join(inspect.signature(call).parameters) for call in calls]
     for call, parameters in zip(calls, taken, strict=True):
         if parameters != taken[0]:
@@ -379,7 +379,7 @@ def break_even(gain: Operand | forms.AfterLeg, offset: forms.RMultiple | forms.S
 
 
 def split_arguments(given: dict[str, Any]) -> dict[str, Any]:
-    """Values by part, of arguments of which some give several."""
+    """Values by part, from arguments that may give several."""
     exits = {name: given[name] for name in ("exit_long", "exit_short")}
     bounds = [one.bounds if isinstance(one, InTrade) else None for one in exits.values()]
     conditions = {

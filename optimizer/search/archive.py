@@ -1,11 +1,11 @@
-"""The best compromises ever seen: how they are kept, truncated and measured, without randomness.
+"""The best compromises ever seen: kept, truncated and measured without randomness.
 
-An archive holds feasible individuals that none found so far dominates, one for each combination
-of objectives (the first that had it), in the order in which they were found.
+An archive holds feasible individuals that no found one dominates, one for each combination of
+objectives (the first that had it), in the order of their discovery.
 
-When it is full, those leave that are missed least: with two or three objectives those whose
-removal costs the least hypervolume, else those that are most crowded. The best in each objective
-always stay, and of two that are missed alike the older one stays.
+A full archive drops the least missed members: with two or three objectives those with the least
+hypervolume, else the most crowded. The best in each objective always stay, and of two equals the
+older one stays.
 
 Contributions to the hypervolume of three objectives are whole numbers: each objective is cut into
 2**20 cells, and the cells that a member alone dominates are counted, so that no program's order of

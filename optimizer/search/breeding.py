@@ -278,7 +278,7 @@ def _distinct(
     *,
     is_bred: bool = False,
 ) -> Brood:
-    """Repair genomes and replace those that are known; give up those that stay known.
+    """Repair genomes and replace known ones; give up those that stay known.
 
     Args:
         toolbox: Operators.
@@ -316,7 +316,7 @@ def _distinct(
 
 
 def repair_genomes(layout: GenomeLayout, genomes: Floats) -> tuple[Floats, Bools]:
-    """Legal genomes [P, G] without negative zeros, and which of them broke a constraint [P].
+    """Legal genomes [P, G] without negative zeros, and flags of those that broke a constraint [P].
 
     Genes with a step have values of it.
     """

@@ -1,7 +1,7 @@
 """Loops compiled by another process, while this one is busy with those of the engine.
 
-That happens once a machine. Loops are kept on disk, where either process finds what the other has
-compiled, and waits for what it is compiling: no loop is compiled by both.
+That happens once a machine. Loops are kept on disk. Either process finds the other's finished
+loops, and waits for one in progress: no loop is compiled by both.
 """
 
 import atexit

@@ -53,13 +53,13 @@ class Stream:
         return *self._key, first, -(-(self._n_taken + count) // BLOCK) - first, to
 
     def take_drawn(self, numbers: Floats, begin: int, count: int) -> None:
-        """Take so many numbers from what was drawn by a fill, where it begins."""
+        """Take so many numbers from a fill, where it begins."""
         begin += self._n_taken % BLOCK
         self._drawn = numbers[begin : begin + count]
 
 
 def draw_ahead(counts: Iterable[tuple[Stream, int]]) -> None:
-    """Draw at once so many numbers as each stream will be asked for next."""
+    """Draw at once as many numbers as each stream will need next."""
     wanted = [(stream, count) for stream, count in counts if count > len(stream.drawn)]
     if not wanted:
         return
@@ -117,9 +117,9 @@ class Draws:
         return self._streams[purpose]
 
     def ahead(self, counts: Mapping[str, int]) -> None:
-        """Draw at once so many numbers as each purpose will be asked for first.
+        """Draw at once as many numbers as each purpose will need first.
 
-        For other purposes about as many as the generation before took, where there was one.
+        For other purposes about as many as the generation before took, if there was one.
         """
         wanted = self._foreseen | {purpose: count for purpose, count in counts.items() if count}
         draw_ahead((self(purpose), count) for purpose, count in wanted.items())

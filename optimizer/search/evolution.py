@@ -76,7 +76,7 @@ class Evolution:
         self._steps = Steps(problem, settings, warm_start)
 
     def ask(self) -> Floats | None:
-        """As `Search.ask`."""
+        """See `Search.ask`."""
         if self._number > self._last_number:
             return None
         self._started = perf_counter()
@@ -84,7 +84,7 @@ class Evolution:
         return self._brood.genomes
 
     def tell(self, evaluation: Evaluation) -> Generation:
-        """As `Search.tell`."""
+        """See `Search.tell`."""
         number, brood, before = self._number, self._brood, self._state.memory.evaluated
         newcomers = judged_population(self._problem, brood.genomes, brood.lineage, evaluation)
         self._state = state = self._steps.choose(self._state, brood, newcomers, number)

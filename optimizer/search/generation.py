@@ -46,7 +46,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Population:
-    """Individuals with what is known of them, in the order of survival (best first)."""
+    """Individuals with their known results, in the order of survival (best first)."""
 
     genomes: Floats  # [P, G]
     objectives: Floats  # [P, O], as in `Evaluation`

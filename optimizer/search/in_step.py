@@ -1,7 +1,7 @@
-"""Searches that advance together: what all of them ask for is answered at once.
+"""Searches that advance together, with one answer to all their requests.
 
-A search is written as a generator that yields what it asks for, is sent the answer, and returns
-what it found. It cannot see who else was answered with it, so that it finds what it finds alone.
+A search is written as a generator that yields a request, is sent the answer, and returns its
+result. It cannot see the others, so its result is the one that it has alone.
 """
 
 from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence

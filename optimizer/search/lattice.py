@@ -132,7 +132,7 @@ def _check_own_step(gene: Gene, step: float) -> None:
 
 
 def _values(gene: Gene, step: float) -> Floats:
-    """Values of a gene from its low bound on; the high bound is one that rounding nearly meets."""
+    """Values of a gene from its low bound on; the high bound counts if rounding nearly meets it."""
     n_steps = (gene.high - gene.low) / step
     if n_steps > MOST_POINTS:
         raise ConfigError(
@@ -171,7 +171,7 @@ class Exploration:
             self._archive, self._number = resume_from.archive, resume_from.number + 1
 
     def ask(self) -> Floats | None:
-        """As `Search.ask`."""
+        """See `Search.ask`."""
         if self._number >= self._lattice.chunks:
             return None
         self._started = perf_counter()
@@ -181,7 +181,7 @@ class Exploration:
         return self._legal
 
     def tell(self, evaluation: Evaluation) -> Generation:
-        """As `Search.tell`."""
+        """See `Search.tell`."""
         memory, legal = self._memory, self._legal
         lineage = np.full((len(legal), len(LINEAGE)), UNKNOWN, dtype=np.int64)
         lineage[:, 0] = memory.evaluated + np.arange(len(legal))

@@ -28,7 +28,7 @@ class Memory:
 
     @property
     def has_box(self) -> bool:
-        """Whether hypervolume can be measured."""
+        """True if hypervolume can be measured."""
         return not np.isnan(self.low[0])
 
 

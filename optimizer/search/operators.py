@@ -1,14 +1,14 @@
-"""How new individuals come about: sampling, selection, crossover and mutation on whole arrays.
+"""Operators on whole arrays: sampling, selection, crossover and mutation.
 
 Every operator is a pure function of a random stream and arrays. It draws the same count of numbers
-for the same shapes, uses only operations that IEEE 754 rounds exactly (no power, no logarithm), and
-leaves its inputs alone, so equal streams give equal bits on every machine.
+for the same shapes, uses only operations that IEEE 754 rounds exactly (no power, no logarithm),
+and leaves its inputs alone, so equal streams give equal bits on every machine.
 
-A gene with a step is varied as the whole number of its step. One without order is never moved
-along: each operator documents what it does with it.
+A gene with a step is varied as the whole number of its step. A gene without order is never moved
+along; each operator documents its treatment.
 
-The root of order eta + 1 in simulated binary crossover and polynomial mutation is a chain of square
-roots, and the power a chain of squarings, which is why eta + 1 must be a power of two.
+The root of order eta + 1 in simulated binary crossover and polynomial mutation is a chain of
+square roots, and the power a chain of squarings, which is why eta + 1 must be a power of two.
 
 Sources: Deb and Agrawal, "Simulated binary crossover for continuous search space", Complex Systems
 9, 1995; Deb and Goyal, "A combined genetic adaptive search (GeneAS) for engineering design",
@@ -242,7 +242,7 @@ def _mutate_parts(
     parts: Iterable[tuple[int, int]],
     probability: float,
 ) -> Floats:
-    """Mutants of genomes [P, G], of which so many at a time are mutated with an index."""
+    """Mutants of genomes [P, G], so many at a time, each part with an index."""
     draws, mutants = rng.random((2 * genomes.size,)), np.array(genomes, np.float64, order="C")
     rows, first = np.arange(len(genomes)), 0
     for count, eta in parts:

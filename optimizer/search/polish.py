@@ -1,8 +1,8 @@
 """The last touch: the neighbours of a front on the lattice of its genes, judged in one batch.
 
 A neighbour differs in one gene by one step: its own where it has one, 1 for whole genes, 1/128 of
-the span of bounds for the others; or in the option of a gene without order. What is polished
-depends on the front alone, so it adds no randomness and needs no record.
+the span of bounds for the others; or in the option of a gene without order. The front alone
+decides the neighbours, so polishing adds no randomness and needs no record.
 """
 
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Problem of a search: genes with bounds, and a judgement of genomes; and who asks for it."""
+"""Problem of a search: genes with bounds, and a judgement of genomes; and its caller."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -36,7 +36,7 @@ class Search(Protocol):
         """Genomes [P, G] of the next generation's newcomers, P may be 0; None after the last."""
 
     def tell(self, evaluation: Evaluation) -> Generation:
-        """The generation, after those who were asked about were judged.
+        """The generation, after the judgement of its newcomers.
 
         Raises:
             OptimizerError: When an evaluation contradicts itself.

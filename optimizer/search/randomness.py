@@ -1,9 +1,9 @@
 """Random numbers and words by address: an independent stream per (seed, generation, purpose).
 
-The numbers come from Philox4x64-10, a counter-based generator: its key is the address and nothing
-else, so a stream can be opened again at any time, in any process, without replaying what came
-before. A search that is resumed at generation 40 draws what an unbroken one would have drawn.
-numpy's higher methods may change how they turn words into numbers; words are the generator's own.
+The numbers come from Philox4x64-10, a counter-based generator. Its key is the address and nothing
+else, so a stream can be opened again at any time, in any process, without replaying earlier draws.
+A search that is resumed at generation 40 draws the numbers of an unbroken one. numpy's higher
+methods may change the way from words to numbers; words are the generator's own.
 
 Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 """

@@ -82,7 +82,7 @@ def rank_individuals(objectives: Floats, violations: Floats) -> Ranking:
 
 
 def _rank_feasible(objectives: Floats) -> Ranking:
-    """Ranking of individuals who are all feasible, objectives [P, O]."""
+    """Ranking of feasible individuals, objectives [P, O]."""
     columns = _columns(objectives)
     orders = argsort_objectives(columns)
     ranks, is_copy = _ranks(columns, orders)
@@ -92,10 +92,10 @@ def _rank_feasible(objectives: Floats) -> Ranking:
 def rank_survivors(
     ranking: Ranking, objectives: Floats, violations: Floats, survivors: Indices
 ) -> Ranking:
-    """Rank survivors, from what is known of all.
+    """Rank survivors, from the ranking of all.
 
-    Ranks stay what they were, because all of the fronts before survived with them, or at least
-    one of equals. Crowding is measured again, because neighbours may be gone.
+    Ranks stay, because all of the fronts before survived with them, or at least one of equals.
+    Crowding is measured again, because neighbours may be gone.
 
     Args:
         ranking: Of P individuals.

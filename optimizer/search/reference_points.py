@@ -33,7 +33,7 @@ SMALLEST = 2.0**-20
 
 @cache
 def directions(n_objectives: int, at_most: int) -> Floats:
-    """Evenly spaced directions, as many as possible but no more than are asked for.
+    """Evenly spaced directions, as many as possible up to a number.
 
     Args:
         n_objectives: O, at least 1.
@@ -56,7 +56,7 @@ def directions(n_objectives: int, at_most: int) -> Floats:
 def survive_by_reference(
     objectives: Floats, violations: Floats, keep: int, ranking: Ranking | None = None
 ) -> Indices:
-    """Choose who goes on: whole fronts, then those whose direction has fewest.
+    """Choose survivors: whole fronts, then members of the least crowded directions.
 
     Args:
         objectives: [P, O], as in `rank_individuals`.
@@ -164,7 +164,7 @@ def _intercepts(extremes: Floats) -> Floats | None:
 
 
 def _fill_niches(niche: Indices, distance: Floats, n_whole: int, room: int) -> Indices:
-    """Places of those of the last front that fill the room [room], the first chosen first.
+    """Places of members of the last front that fill the room [room], the first chosen first.
 
     Each time the direction with fewest individuals takes its nearest one that is left.
     """

@@ -50,13 +50,13 @@ def update_box(memory: Memory, newcomers: Population) -> tuple[Floats, Floats]:
 
 
 def is_stagnant(settings: SearchSettings, memory: Memory, number: int) -> bool:
-    """Whether a generation has to answer that hypervolume has not grown for too long."""
+    """True if a generation has to answer that hypervolume has not grown for too long."""
     last = max(memory.grown_at, memory.stirred_at)
     return settings.patience is not None and number - last > settings.patience
 
 
 def is_new_start(settings: SearchSettings, memory: Memory, number: int) -> bool:
-    """Whether none of the population before goes on."""
+    """True if no member of the population before goes on."""
     is_answered = number > 0 and is_stagnant(settings, memory, number)
     return is_answered and settings.on_stagnation == "restart"
 

@@ -1,4 +1,4 @@
-"""When a search has done enough: rules that are asked after each generation.
+"""Rules, checked after each generation, that end a search.
 
 Generations, evaluations and the plateau of the hypervolume are the same on every machine, so the
 same seed ends with the same front. Seconds are not: a limit of time cuts a run wherever this

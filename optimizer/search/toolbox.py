@@ -1,4 +1,4 @@
-"""The search's vocabulary: a DEAP toolbox whose words are operators on whole arrays.
+"""The search's vocabulary: a DEAP toolbox with operators on whole arrays.
 
 A person who knows DEAP finds `mate`, `mutate`, `select` and `evaluate` under their usual names and
 may register another operator in their place. This module is the only one that imports DEAP.

@@ -1,4 +1,4 @@
-"""Adaptive trend: six families of averages vote on the direction, weighed by what they earned.
+"""Adaptive trend: six families of averages vote on the direction, weighed by their earnings.
 
 Each average takes a side of the price. Following the sides of the nine averages of a family would
 have earned an equity each, forgetting a little every bar; the sides weighed by these equities are
@@ -97,7 +97,7 @@ def find_longest_length(bases: Sequence[int], robustness: int) -> int:
 
 
 def average(close: Floats, family: int, n: int, is_script: bool) -> Floats:
-    """One average of a family, [T]; NaN where it is not known."""
+    """One average of a family, [T]; NaN while unknown."""
     if family == 0:
         return ema_mean(close, n)
     if family == 1:
@@ -112,7 +112,7 @@ def average(close: Floats, family: int, n: int, is_script: bool) -> Floats:
 
 
 def dema_from_value(close: Floats, n: int) -> Floats:
-    """The double average whose second one begins at the first value of the first, [T]."""
+    """The double average with a second one from the first value of the first, [T]."""
     weight = 2.0 / (n + 1)
     averages = ema_mean(close, n)
     doubled = np.full(len(close), math.nan)
@@ -209,7 +209,7 @@ def compute_equity(
 ) -> Floats:
     """The equity of following a signal, [T]; NaN before `cutout`, where it is `start`.
 
-    `repeats` takes the last step again where there is no signal, in place of the flat one.
+    `repeats` takes the last step again without a signal, in place of the flat one.
     """
     up, down, flat = steps
     equities = np.full(len(signal), math.nan)

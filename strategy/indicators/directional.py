@@ -76,7 +76,7 @@ def adx(high: Floats, low: Floats, ranges: Floats, bars: int) -> Floats:
 
 
 def _share(moves: Floats, ranges: Floats, bars: int) -> Floats:
-    """Moves [T] as a share of the true range, whose first bar has no close before it."""
+    """Moves [T] as a share of the true range; the first bar has no close before it."""
     later = ranges.copy()
     later[:1] = math.nan
     movement = rma(moves, bars)

@@ -1,4 +1,4 @@
-"""Kaufman's adaptive moving average: quick where price goes straight, slow where it wanders."""
+"""Kaufman's adaptive moving average: quick on a straight price, slow on a wandering one."""
 
 import math
 
@@ -61,8 +61,8 @@ def smoothing(values: Floats, moves: Floats, bars: int, t: int) -> float:
 def path_sums(values: Floats, bars: int) -> Floats:
     """Sum of the newest `bars` steps from value to value, [T]; the first step is 0.
 
-    The blocks are those of `rolling_mean_variance`; what is summed is not negative and needs no
-    anchor. NaN before `bars` steps and where one of them is not known.
+    The blocks are those of `rolling_mean_variance`; steps are not negative and need no anchor. NaN
+    before `bars` steps and around an unknown one.
     """
     steps = np.zeros(len(values))
     for t in range(1, len(values)):

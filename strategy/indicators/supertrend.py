@@ -42,7 +42,7 @@ def supertrend(
 def supertrend_side(
     middle: Floats, close: Floats, ranges: Floats, bars: int, factor_tenths: int
 ) -> Floats:
-    """Side of the supertrend: 1 where it rises, -1 where it falls; all else as `supertrend`.
+    """Side of the supertrend: 1 for a rise, -1 for a fall; all else as `supertrend`.
 
     >>> close = np.array([10.0, 11.0, 15.0, 9.0])
     >>> supertrend_side(close, close, np.array([1.0, 1.0, 4.0, 6.0]), 2, 10)

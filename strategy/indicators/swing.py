@@ -12,9 +12,8 @@ def swing_high(high: Floats, lookback: int, lookahead: int) -> Floats:
     """The largest confirmed high of the last `lookback` bars.
 
     A bar j is confirmed when no high of j - lookahead .. j + lookahead exceeds its own. The value
-    at t is the largest confirmed high whose neighbours all lie in t - lookback .. t - 1; where
-    there is none, the largest high of t - lookback .. t - lookahead - 1. Nothing after t - 1 is
-    read.
+    at t is the largest confirmed high with all neighbours in t - lookback .. t - 1; without one,
+    the largest high of t - lookback .. t - lookahead - 1. Nothing after t - 1 is read.
 
     Args:
         high: [T], price.

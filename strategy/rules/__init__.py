@@ -13,7 +13,7 @@ from strategy.rules.seller_exhaustion_forecast import SELLER_EXHAUSTION_FORECAST
 
 
 def is_file(name: str) -> bool:
-    """Whether a strategy is named by its file.
+    """True if a strategy is named by its file.
 
     >>> is_file("mine.py"), is_file("ideas/mine.py:PULLBACK"), is_file("mean_reversion")
     (True, True, False)

@@ -1,7 +1,6 @@
-"""Seller exhaustion that asks a forecast as well; all else as `seller_exhaustion`.
+"""Seller exhaustion with a forecast beside it; all else as `seller_exhaustion`.
 
-The forecast is the extra column `forecast`; a gene chooses how much of it is asked. Source: house
-rule.
+The forecast is the extra column `forecast`; a gene chooses its least value. Source: house rule.
 """
 
 from strategy.rules.seller_exhaustion import (

@@ -1,18 +1,18 @@
 """Non-dominated ranks of many individuals with three objectives, again in one sweep.
 
 Individuals come in lexicographic order, as in `fronts`, so that only the second and the third
-objective are compared. They have places in the order of the second, cut into blocks of `BLOCK`,
-and those that dominate an individual have places in its block or in one before it.
+objective are compared. They have places in the order of the second, cut into blocks of `BLOCK`.
+The individuals that dominate one have places in its block or in one before it.
 
 - Blocks before: a table knows the least third objective that each front has up to a block. It
   rises from front to front, so that the fronts with a dominating member are simply counted.
-- The own block: all that came before are asked.
+- The own block: all earlier members are compared.
 
 Both are loops of fixed length without a branch, many comparisons at a time, where a search in
 staircases guesses wrong at every other step. The table grows with fronts times blocks; where it
 would not fit, staircases do better anyway, because many fronts are short ones.
 
-Where only the first front is asked for, the table is one number a block, of its members alone.
+For the first front alone, the table is one number a block, of its members alone.
 """
 
 import numpy as np
@@ -45,7 +45,7 @@ of an equal there, and a number that compares as the third objective does."""
 
 
 def rank_in_blocks(columns: Floats, orders: Places) -> tuple[Places, Bools] | None:
-    """Number of the front of each individual, and flags of those that repeat an earlier one.
+    """Number of the front of each individual, and flags of repetitions of an earlier one.
 
     Args:
         columns: [3, P], P at least 1.

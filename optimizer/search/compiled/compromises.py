@@ -1,7 +1,7 @@
 """The best compromises of three objectives, in one pass that holds no lock of Python.
 
-The definition is that of `archive`: who is not dominated, whom a full archive misses least, and the
-hypervolume of those who are left. All are sorted once, and the orders of fewer are what is left.
+`archive` defines it: the undominated, the least missed of a full archive, and the hypervolume of
+the rest. All are sorted once; orders of fewer are thinned from it.
 """
 
 import numpy as np
@@ -74,9 +74,9 @@ def keep_best(
     best: Places, names: Cells, name_words: Cells, cells: SmallCells, near: Cells, volumes: Cells,
     corners: Floats, north: Places, places: Places, is_copy: Bools, kept: Places, size: Floats,
 ) -> int:  # fmt: skip
-    """Keep the best; see `keep_compromises`, whose results the last two arguments receive.
+    """Keep the best; see `keep_compromises`. The last two arguments receive its results.
 
-    All from `asked` on are scratch, as of `SearchWorkspace`. Returns how many are kept.
+    All from `asked` on are scratch of `SearchWorkspace`. Returns the number kept.
     """
     feasible, ranks, seats, rows = places[0], places[1], places[2], places[3]
     call_loop(mark_dominated, loops[DOMINATED], objectives, violations, 0, keep, asked, is_copy)

@@ -215,7 +215,7 @@ def enter_cells(
 
 @compiled_inline
 def cut(values: Cells, links: Unsigned, p: Name, q: Name, way: Name, depth: int) -> None:
-    """Take from member q what it loses to a member p that becomes its neighbour.
+    """Take from member q its loss to a member p that becomes its neighbour.
 
     Args:
         values: [`NODE` (F + 2)].
@@ -240,7 +240,7 @@ def cut(values: Cells, links: Unsigned, p: Name, q: Name, way: Name, depth: int)
 
 @compiled_inline
 def hide(values: Cells, links: Unsigned, p: Name, q: Name, depth: int) -> None:
-    """Take from member q what it loses to a member p that of the staircase it alone hides.
+    """Take from member q its loss to a member p that of the staircase it alone hides.
 
     Args:
         values: [`NODE` (F + 2)].

@@ -19,7 +19,7 @@ def mark_dominated(
     objectives: Floats, violations: Floats, first: int, n_elders: int, asked: Floats,
     is_dominated: Bools,
 ) -> None:  # fmt: skip
-    """Mark newcomers that one of the elders that are asked dominates.
+    """Mark newcomers that a compared elder dominates.
 
     Args:
         objectives: [P, 3], of elders first.

@@ -30,7 +30,7 @@ START, LENGTH, SIZE = ZERO, ONE, TWO
 
 
 def rank_in_order(columns: Floats, order: Places, most: int) -> tuple[Places, Bools]:
-    """Number of the front of each individual, and flags of those that repeat an earlier one.
+    """Number of the front of each individual, and flags of repetitions of an earlier one.
 
     Args:
         columns: [O, P], O is 2 or 3.

@@ -1,4 +1,4 @@
-"""Who leaves a front of three objectives that is full: those that contribute least."""
+"""Members that leave a full front of three objectives: those that contribute least."""
 
 import numpy as np
 
@@ -32,7 +32,7 @@ def allocate_leaving(
 
 
 class Front:
-    """Members of a front of three objectives, of which those that contribute least may leave.
+    """Members of a front of three objectives; those that contribute least may leave.
 
     Args:
         objectives: [F, 3], F at least 1.
@@ -119,7 +119,7 @@ def drop(
     volumes: Cells, count: int, bound: int, n_leaving: int, columns: Floats, orders: Places,
     members: Places,
 ) -> None:  # fmt: skip
-    """Take out those that contribute least.
+    """Take out the members that contribute least.
 
     Args:
         volumes: [F], contributions, of which the first N count.

@@ -29,7 +29,7 @@ MUTATE, IMMIGRATE = OPERATORS.index("mutate"), OPERATORS.index("immigrate")
 
 
 class Seen:
-    """Genomes by place, to ask which of them repeat others.
+    """Genomes by place, to find repetitions.
 
     Args:
         rows: [N, G], none with a negative zero where it is asked for; may change until then.

@@ -41,7 +41,7 @@ def leave_in_rounds(
     finding: int, measuring: int, count: int, n_leaving: int, step: int, reference: int,
     values: Cells, members: Places, cells: SmallCells, near: Cells, volumes: Cells, bound: Cells,
 ) -> int:  # fmt: skip
-    """Find those who leave because they contribute least, of equals the later ones.
+    """Find the leaving members: those that contribute least, of equals the later ones.
 
     Args:
         finding: Address of `find_least`.
@@ -140,7 +140,7 @@ def find_least(left: Cells, count: int, place: int) -> int:
 
 @compiled_inline
 def sift(heap: Places, count: int, root: int, volumes: Cells) -> None:
-    """Let a member sink in a heap, whose root contributes least, of equals the latest.
+    """Let a member sink in a heap with the least contribution at its root, of equals the latest.
 
     Args:
         heap: [N], of which the first ones count.

@@ -161,7 +161,7 @@ def settle_runs(
 def thin_orders(
     orders: Places, n: int, seats: Places, columns: Floats, n_bits: int, words: Places
 ) -> int:
-    """Orders of some of those who are ordered, as words that `settle_runs` takes.
+    """Orders of some of the ordered, as words for `settle_runs`.
 
     Args:
         orders: [3, C], of which the first P count.

@@ -82,9 +82,9 @@ def survive(
     crowding: Floats,
     survivors: Places, survivor_ranks: Places, survivor_crowding: Floats,
 ) -> bool:  # fmt: skip
-    """Choose; see `choose_survivors`, whose results the last three arguments receive.
+    """Choose; see `choose_survivors`. The last three arguments receive its results.
 
-    All from `asked` on are scratch, as of `SearchWorkspace`, up to these.
+    All from `asked` on up to these are scratch of `SearchWorkspace`.
     """
     feasible, ranks, all_ranks, moved, seats, rows = (
         places[0], places[1], places[2], places[3], places[4], places[5]

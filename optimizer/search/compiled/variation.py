@@ -37,7 +37,7 @@ def root(value: float, n_squarings: int) -> float:
 
 @compiled_part
 def clip_gene(value: float, low: float, high: float, is_int: bool) -> float:
-    """A gene inside its bounds, whole where it has to be; NaN stays NaN."""
+    """A gene inside its bounds, whole if it has to be; NaN stays NaN."""
     inside = np.rint(value) if is_int else value
     inside = low if inside < low else inside
     return high if inside > high else inside

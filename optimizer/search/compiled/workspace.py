@@ -99,7 +99,7 @@ _KEPT = _Kept()
 
 
 def borrow_workspace(count: int) -> SearchWorkspace:
-    """This thread's workspace, with room for so many individuals, until it is asked for again."""
+    """This thread's workspace, with room for so many individuals, until its next use."""
     workspace = _KEPT.workspace
     if count > MOST_KEPT:
         return SearchWorkspace(count)
