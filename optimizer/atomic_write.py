@@ -1,4 +1,4 @@
-"""Files written whole: what a reader finds is the old content or the new, never a part."""
+"""Files written whole: a reader finds the old content or the new, never a part."""
 
 import os
 import stat
@@ -18,7 +18,7 @@ OF_A_RUN = b" of run "
 
 
 def write_output(path: Path, content: str | bytes) -> None:
-    """Write what a person asked for into the file that they named, completely or not at all.
+    """Write a result into the file that a person named, completely or not at all.
 
     It takes the place of an earlier result of its kind, and of an empty file.
 
@@ -50,7 +50,7 @@ def check_outputs(*paths: Path | None) -> None:
 
 
 def _may_replace(path: Path, payload: bytes) -> bool:
-    """Whether nothing is there, or what begins as the result that is to be written does."""
+    """True if nothing is there, or a file that begins as the new result does."""
     if is_stream(path):
         return True
     try:
@@ -73,7 +73,7 @@ def _read_mark(head: bytes) -> bytes:
 
 
 def _same_columns(path: Path, payload: bytes) -> bool:
-    """Whether two Parquet files begin with columns of the same name."""
+    """True if two Parquet files begin with columns of the same name."""
     # Only here: no other result needs it.
     from pyarrow import ArrowException, BufferReader
     from pyarrow.parquet import read_schema
@@ -113,7 +113,7 @@ def write_whole(path: Path, content: str | bytes, *, may_follow: bool = True) ->
 
 
 def is_stream(path: Path) -> bool:
-    """Whether a path names what cannot be replaced by a file: a device, a pipe, our own output."""
+    """True if a path names a device, a pipe or our own output, which no file can replace."""
     try:
         status = path.stat()
     except OSError:

@@ -18,7 +18,7 @@ class StoreError(OptimizerError):
 
 
 class WriteError(StoreError):
-    """The disk does not take what is to be recorded; what was recorded before is kept."""
+    """The disk does not take a record; earlier records are kept."""
 
 
 class DisturbedError(StoreError):
@@ -26,7 +26,7 @@ class DisturbedError(StoreError):
 
 
 class LostError(OptimizerError):
-    """A device, process or file of a search is gone; what was recorded until then is kept."""
+    """A device, process or file of a search is gone; records until then are kept."""
 
 
 class SchedulerLostError(LostError):
@@ -48,6 +48,6 @@ class ParityError(OptimizerError):
 
 
 class StoppedError(OptimizerError):
-    """A person asked to stop; what was found so far is recorded."""
+    """A person stopped it; everything found so far is recorded."""
 
     exit_code = 130

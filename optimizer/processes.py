@@ -54,7 +54,7 @@ def _folders_of_child() -> list[str]:
 
 
 def _is_open(folder: str) -> bool:
-    """Whether a folder is the working folder, or one in which others may write."""
+    """True if a folder is the working folder, or one in which others may write."""
     try:
         status = os.stat(folder or ".")
         return bool(status.st_mode & stat.S_IWOTH) or os.path.samestat(status, os.stat("."))
@@ -91,6 +91,6 @@ class OwnModules:
         self._folders = folders
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """As `importlib.abc.MetaPathFinder`."""
+        """See `importlib.abc.MetaPathFinder`."""
         folder = self._folders.get(name)
         return None if folder is None else PathFinder.find_spec(name, [folder])

@@ -31,7 +31,7 @@ Picks = Sequence[Floats | None]
 
 
 def format_days(duration_ns: int) -> str:
-    """A duration in days where it is whole ones; else in its longest unit.
+    """A duration in days if it is whole ones; else in its longest unit.
 
     >>> format_days(parse_timeframe("26w")), format_days(parse_timeframe("90m"))
     ('182d', '90m')
@@ -234,9 +234,9 @@ def _chain(
 def _trade_step(
     reference: Reference, pick: Floats, window: Window, stop: int, last: Trade | None
 ) -> Ledger:
-    """Trades of a pick whose signals count before bar `stop`.
+    """Trades of a pick with signals that count before bar `stop`.
 
-    While one of them is open its own genes may reverse it; the trade that would begin is not taken.
+    An open one may be reversed by its own genes; the trade that would begin is not taken.
     """
     part = reference.continue_trades(pick, window, stop, last)
     known, counts = stop, {name: getattr(part, name) for name in COUNTS}

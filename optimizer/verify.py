@@ -43,7 +43,7 @@ class Checked:
 
     @property
     def is_whole(self) -> bool:
-        """Whether members were replayed, and all is as it was recorded."""
+        """True if members were replayed, and all is as it was recorded."""
         return self.certificate is not None and not (self.problems or self.unchecked)
 
 
@@ -106,7 +106,7 @@ def _replay(
 
 
 def _candidate_problems(store: RunStore, problem: EngineProblem) -> Iterator[str]:
-    """Generations of which a candidate does not reach its recorded objectives, a line each."""
+    """Generations with a candidate that misses its recorded objectives, a line each."""
     whole = [summary.number for summary in store.generations() if summary.kept == "whole"]
     # Older ones give way while an owner goes on.
     numbers = whole if store.result is not None else whole[-1:]
@@ -120,7 +120,7 @@ def _candidate_problems(store: RunStore, problem: EngineProblem) -> Iterator[str
 
 
 def _evaluation_problems(who: str, some: Population, problem: EngineProblem) -> Iterator[str]:
-    """The first individual whose objectives are not those recorded of it."""
+    """The first individual with other objectives than the recorded ones."""
     if not len(some):
         return
     judged = problem.evaluate(some.genomes)

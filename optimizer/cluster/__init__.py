@@ -1,1 +1,1 @@
-"""Several hosts: whole searches as tasks, and one search whose symbols are on workers."""
+"""Several hosts: whole searches as tasks, and one search with symbols on workers."""

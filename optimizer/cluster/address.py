@@ -1,4 +1,4 @@
-"""Address of a cluster, and whether it may be spoken to."""
+"""Address of a cluster, and its permission."""
 
 import ipaddress
 import json
@@ -44,7 +44,7 @@ class Address:
             self.require_safe(self.scheduler, "the scheduler")
 
     def require_safe(self, address: str, whose: str) -> None:
-        """Refuse an address beyond this machine that is not encrypted, unless that was asked for.
+        """Refuse an unencrypted address beyond this machine, unless a flag allows it.
 
         Raises:
             ConfigError: Saying what that would mean.
@@ -105,7 +105,7 @@ def is_loopback(address: str) -> bool:
 
 
 def _check_keys(folder: Path) -> None:
-    """Refuse a folder of keys that lacks a file, or whose key others can read."""
+    """Refuse a folder of keys that lacks a file, or holds a key that others can read."""
     for name in KEY_FILES:
         if not (folder / name).is_file():
             raise ConfigError(

@@ -1,4 +1,4 @@
-"""Fit workers of a cluster: who is there, who is not fit, who is gone."""
+"""Fit workers of a cluster: present, unfit and lost ones."""
 
 import logging
 import time
@@ -117,7 +117,7 @@ class Cluster:
                 log.info("%s has said nothing for %.0f s", worker, now - since)
 
     def send_away(self, address: str, made: Made) -> None:
-        """End a worker that came later and whose results would be others."""
+        """End a worker that came later and would give other results."""
         self._send_away(address, ", ".join(made.differences(self.here)))
         self.look()
 
@@ -183,7 +183,7 @@ class Cluster:
         log.info("%s: %s", summary, devices)
 
     def _await_workers(self) -> tuple[Worker, ...]:
-        """All workers, once there are any; of this machine, once all are there."""
+        """All workers, once there are any; of this machine, once all have come."""
         began = time.monotonic()
         # A scheduler that begins workers itself knows how many there will be.
         while len(workers := self.link.workers()) < max(self.address.local, 1):

@@ -96,8 +96,8 @@ class Link:
     def store(self, function: Callable[..., Any], *arguments: object, key: str) -> Any:  # noqa: ANN401
         """Future of a value that workers keep as long as the future lives, equal keys once.
 
-        The scheduler keeps how it is made: a worker that ends takes no value with it, as it would
-        one that was scattered.
+        The scheduler keeps the recipe: a worker that ends takes no value with it, as it would a
+        scattered one.
         """
         return self.client().submit(function, *arguments, key=key)
 
@@ -116,15 +116,15 @@ class Link:
         return self._client
 
     def mend(self) -> None:
-        """Begin anew those workers of this machine that are gone.
+        """Begin lost workers of this machine anew.
 
-        Its watcher waits for ever for a first word where it ended before that.
+        Dask's watcher waits for ever for a first word of one that ended before it.
         """
         if self._begun is not None:
             self._begun.scale(self._address.local)
 
     def send_away(self, worker: str) -> None:
-        """End a worker; others take over what it alone has.
+        """End a worker; others take over its own data.
 
         Raises:
             SchedulerLostError: When the scheduler does not answer.
@@ -195,7 +195,7 @@ class Calls(Generic[Purpose]):
 
     @property
     def purposes(self) -> list[Purpose]:
-        """Purposes of calls whose answers were not collected."""
+        """Purposes of calls with uncollected answers."""
         return list(self._purposes.values())
 
     def begin(
@@ -234,7 +234,7 @@ class Calls(Generic[Purpose]):
         return collected
 
     def cancel(self) -> None:
-        """Take back what has not begun, and let go of the rest."""
+        """Take back waiting work, and release the rest."""
         calls = list(self._purposes)
         self._purposes.clear()
         if calls:
@@ -286,9 +286,9 @@ def _require_answer(address: str, security: Security) -> None:
 
 
 def _silence() -> None:
-    """Silence the library's logs, each of which has a level: callers report what went wrong.
+    """Silence the library's logs, each with a level of its own: callers report failures.
 
-    Versions that differ are found, and named by worker, in `optimizer.cluster.cluster`.
+    Differing versions are found, and named by worker, in `optimizer.cluster.cluster`.
     """
     warnings.simplefilter("ignore", VersionMismatchWarning)
     # Its loop is tornado's, which prints a result that a lost scheduler no longer sends.

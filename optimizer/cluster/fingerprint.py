@@ -1,4 +1,4 @@
-"""Fingerprint of a process, whose results are those of equal ones: versions, code, and bits."""
+"""Fingerprint of a process; equal ones give equal results: versions, code, and bits."""
 
 import hashlib
 import importlib

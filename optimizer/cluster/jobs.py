@@ -43,7 +43,7 @@ class Setup(Protocol):
 
 
 class FailedError(OptimizerError):
-    """A job raised something on a worker; the exit code is that of what it raised."""
+    """A job raised an error on a worker; the exit code is that of the error."""
 
     def __init__(self, message: str, error: Exception) -> None:
         super().__init__(message)
@@ -126,7 +126,7 @@ def _name_job(request: JobRequest, error: Exception) -> OptimizerError:
 
 
 def refuse_own_indicators(spec: Strategy) -> None:
-    """Refuse a strategy whose indicators are a person's own: other hosts do not have their code.
+    """Refuse a strategy with a person's own indicators: other hosts do not have their code.
 
     Raises:
         ConfigError: With the name of one.
@@ -187,7 +187,7 @@ class _Packer(pickle.Pickler):
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A job for a worker, a pure function of what it names: any may do it, at any time."""
+    """A job for a worker, a pure function of its contents: any worker may do it, at any time."""
 
     job: object  # of the setup
     made_for: str  # digest of the versions and bits that a worker must have
@@ -203,7 +203,7 @@ class Unfit:
 
 
 class PackedSetup:
-    """A setup that a worker keeps, with what it has computed.
+    """A setup that a worker keeps, with its computed results.
 
     Args:
         body: Of `pack_setup`.

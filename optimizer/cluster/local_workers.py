@@ -34,7 +34,7 @@ class _LeavesCtrlC(WorkerPlugin):
     """Leaves Ctrl-C to the process that began a worker."""
 
     def setup(self, worker: DaskWorker) -> None:
-        """Once on each worker, also on one that replaces another."""
+        """Once on each worker, also on a replacement."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

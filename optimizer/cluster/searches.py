@@ -47,7 +47,7 @@ class ClusterSearches:
         self._cluster = cluster
 
     def check(self, task: Task) -> None:
-        """Refuse what workers cannot be given.
+        """Refuse work that cannot be sent to workers.
 
         Raises:
             ConfigError: When its strategy has an indicator of a person's own.
@@ -62,7 +62,7 @@ class ClusterSearches:
         engine: Engine | None = None,
         used: str | None = None,
     ) -> Generator[tuple[Job, Result], None, None]:
-        """As of `Executor`, in the order of the jobs; nothing of this process is of use.
+        """See `Executor`, in the order of the jobs; nothing of this process is of use.
 
         Raises:
             ConfigError: When other hosts cannot be given the strategy.

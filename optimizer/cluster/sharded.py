@@ -1,8 +1,8 @@
-"""One search whose symbols are on workers: a generation goes out once and comes back once.
+"""One search with symbols on workers: a generation goes out once and comes back once.
 
-Series are cut into consecutive shards. A worker keeps the bars, engine and rows of a shard; where
-one is gone, another begins with the bars anew. Metrics are joined in the order of windows, and
-trades that are one account merged here, so that every number is that of one engine.
+Series are cut into consecutive shards. A worker keeps the bars, engine and rows of a shard; if it
+is lost, another begins with the bars anew. Metrics are joined in the order of windows, and trades
+of one account merged here, so every number is that of one engine.
 """
 
 import logging
@@ -76,7 +76,7 @@ LIMITED = "whom an account with limits takes hangs on all symbols, and workers h
 
 
 class ShardedEngine:
-    """An engine whose series are on workers.
+    """An engine with series on workers.
 
     Args:
         cluster: Whose workers.
@@ -288,7 +288,7 @@ def on_shards(
 
 
 def _hinders(task: Task, least_s: float) -> str:
-    """Why a search is not to be divided; empty where it is."""
+    """Reason why a search is not to be divided; empty if it is."""
     if len(task.markets.searched) < 2:
         return "one series is not divided among workers"
     if task.costs.has_limits:

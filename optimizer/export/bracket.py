@@ -52,7 +52,7 @@ class Phrases:
     def require_beyond(
         self, legs: Sequence[tuple[Node, Setting]], name: Callable[[int], str]
     ) -> str:
-        """That targets which were read lie on their side of the entry, each by its name."""
+        """Conditions that read targets lie on their side of the entry, each by its name."""
         needs = (
             f"{self.side} * {name(leg)} > {self.side} * entry"
             for leg, (form, _) in enumerate(legs)
@@ -62,7 +62,7 @@ class Phrases:
 
 
 def format_bracket(strategy: Strategy, read: Read, say: Phrases) -> dict[str, str]:
-    """Where stop and target stand, how far and from when a stop follows, what a trade needs."""
+    """Stop and target of a trade, distance and start of a stop that follows, needs of a trade."""
 
     def by_side(form: object, text: Callable[[object], str]) -> str:
         return say.by_side(map(text, split_sides(form)))

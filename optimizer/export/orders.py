@@ -99,7 +99,7 @@ def list_differences(member: ExportedMember) -> Iterator[str]:
 
 
 def format_orders(member: ExportedMember, lines: ExpressionLines) -> dict[str, str]:
-    """Phrases of the template of orders, but for those that every script has."""
+    """Phrases of the template of orders, except for the common ones of every script."""
     strategy, tick = member.strategy, find_step(member.strategy.market, "tick")
 
     def read(node: Node) -> str:

@@ -1,4 +1,4 @@
-"""A member of a front as a Pine script for TradingView, where Pine can say what it does."""
+"""A member of a front as a Pine script for TradingView, if Pine can express it."""
 
 import re
 import textwrap
@@ -224,7 +224,7 @@ def _constants(member: ExportedMember) -> str:
 
 
 def _format_signals(member: ExportedMember, lines: PineLines) -> Iterator[str]:
-    """Signals that the strategy asks for at the close of a bar."""
+    """Signals of the strategy at the close of a bar."""
     strategy = member.strategy
 
     def holds(condition: Condition | None) -> str:
@@ -259,7 +259,7 @@ def _session(member: ExportedMember, session: SessionExit | None) -> tuple[str, 
 
 
 def _functions(text: str) -> str:
-    """The functions that a text calls, and those that these call, in the order of their file."""
+    """Functions that a text calls, and those that these call, in the order of their file."""
     blocks = asset("rows.pine").template.strip().split("\n\n")
     named = {block.split("(")[0]: block for block in blocks}
     needed: set[str] = set()

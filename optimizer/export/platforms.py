@@ -1,4 +1,4 @@
-"""Platforms that scripts in Python are written for: what they import, and which rules differ."""
+"""Platforms of Python scripts: their imports, and the rules that differ."""
 
 from collections.abc import Callable
 

@@ -44,7 +44,7 @@ CLOCKED: dict[str, tuple[Callable[..., object], str]] = {
 
 
 class ExpressionLines:
-    """Python that computes rows of `bars`, each row once, in the order in which it is needed.
+    """Python that computes rows of `bars`, each row once, in the order of their use.
 
     Attributes:
         lines: What has to stand before whatever was asked for.

@@ -120,7 +120,7 @@ def _constants(member: ExportedMember) -> dict[str, object]:
 
 
 def _plan(member: ExportedMember, signature: str) -> tuple[str, str, str]:
-    """The function of the signals, those that it calls, and the clock where it is read."""
+    """The function of the signals, the functions that it calls, and the clock if it is read."""
     strategy, lines = member.strategy, ExpressionLines()
 
     def holds(condition: Condition | None) -> str:

@@ -1,1 +1,1 @@
-"""Forecasts as columns: fitted walk-forward on what was known, judged out of sample, kept whole."""
+"""Forecasts as columns: fitted walk-forward on known data, judged out of sample, kept whole."""

@@ -54,7 +54,7 @@ class DataSpan(Payload):
     content_hash: str
 
     def overlaps(self, other: "DataSpan") -> bool:
-        """Whether both are of one symbol and share a time; ISO times are in order as texts."""
+        """True if both are of one symbol and share a time; ISO times are in order as texts."""
         return self.symbol == other.symbol and self.first <= other.last and other.first <= self.last
 
 
@@ -81,7 +81,7 @@ class ForecastRecord(Payload):
 
     @property
     def sentence(self) -> str:
-        """Verdict on the forecast, and of which market."""
+        """Verdict on the forecast, with its market."""
         return ("On a simulated market: " if self.is_simulated else "") + self.skill.sentence
 
     @property
@@ -157,8 +157,8 @@ def make_forecast(
 def build_column(series: Sequence[Bars], fitted: Fitted) -> tuple[Ints, Floats, tuple[str, ...]]:
     """Times [N], forecasts [N] and symbols, from each series' first forecast on.
 
-    A bar without a forecast has NaN, and so has the moment after the last bar: no number is read at
-    a bar that it is not about.
+    A bar without a forecast has NaN, and so has the moment after the last bar: no number is read
+    at the wrong bar.
     """
     times, values, symbols, begin = [], [], [], 0
     for bars in series:
@@ -267,9 +267,9 @@ class ForecastList(NamedTuple):
 
 
 def list_records(folder: Path) -> ForecastList:
-    """Forecasts of a folder; a file that cannot be read is named, and what it fitted not counted.
+    """Forecasts of a folder; an unreadable file is named, and its fit not counted.
 
-    Files that are whole and no forecast are left out.
+    Whole files other than forecasts are left out.
     """
     by_path: dict[Path, ForecastRecord] = {}
     unread: dict[Path, str] = {}
@@ -335,7 +335,7 @@ def _table(path: Path) -> "pa.Table":
 
 @contextmanager
 def _open_parquet(path: Path) -> "Iterator[tuple[pq.ParquetFile, io.BytesIO]]":
-    """A file, open, and its content; in one line what is wrong with it."""
+    """A file, open, and its content; its fault in one line."""
     import pyarrow as pa
 
     from data.providers.parquet_file import open_capped

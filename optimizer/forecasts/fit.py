@@ -39,7 +39,7 @@ AT_ONCE = 16_384
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """Forecasts, and what they are judged against."""
+    """Forecasts, and their rivals."""
 
     samples: Samples  # what was seen
     folds: tuple[Fold, ...]  # all refits
@@ -204,7 +204,7 @@ def _places(settings: ForecastSettings, fold: int, seed: int, folds: Sequence[Fo
 
 
 def _pad_rows(fold: Fold, most: int) -> Ints:
-    """Rows that a network is asked for, filled with the last to a fixed count."""
+    """Rows for a network, filled with the last to a fixed count."""
     rows = np.concatenate([fold.checked, fold.asked])
     return np.concatenate([rows, np.repeat(rows[-1:], most - len(rows))])
 

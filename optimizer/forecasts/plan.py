@@ -1,7 +1,7 @@
-"""Refits: what each is trained on, what it forecasts, and how it scales what it sees.
+"""Refits: their training bars, their forecast bars, and the scales of their features.
 
-A refit happens at the open of a bar. What is trained on was complete an embargo of one horizon
-before; what is forecast are the bars from there to the next refit, each at its close.
+A refit happens at the open of a bar. Its training data was complete an embargo of one horizon
+before; it forecasts the bars from there to the next refit, each at its close.
 """
 
 from dataclasses import dataclass

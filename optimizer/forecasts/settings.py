@@ -89,7 +89,7 @@ class ForecastSettings:
 
     @property
     def is_network(self) -> bool:
-        """Whether it is trained by steps."""
+        """True if it is trained by steps."""
         return self.model not in SIMPLE
 
     def as_dict(self) -> dict[str, str | int | bool]:

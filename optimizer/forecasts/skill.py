@@ -222,7 +222,7 @@ def _by_moment(values: Floats, moment: Ints) -> Floats:
 
 
 def _judge_skill(whole: SkillFigures, fits: int) -> tuple[bool, str]:
-    """Whether there is skill, and its sentence."""
+    """Skill or none, and its sentence."""
     if whole.bars < FEWEST:
         return False, f"No skill shown: {whole.bars} forecasts are too few to judge."
     needed = [(name, whole.against[name]) for name in RIVALS[:2] if name in whole.against]

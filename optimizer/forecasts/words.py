@@ -14,7 +14,7 @@ def find_main_gain(record: ForecastRecord) -> RivalGain:
 
 
 def format_p(value: float | None) -> str:
-    """A p value in four characters at most; a dash where it is unknown."""
+    """A p value in four characters at most; a dash for an unknown one."""
     if value is None or math.isnan(value):
         return "-"
     return "<.001" if value < 0.001 else f"{value:.3f}"[1:] if value < 1 else "1"

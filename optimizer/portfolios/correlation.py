@@ -15,7 +15,7 @@ FEWEST_DAYS = 20
 
 @dataclass(frozen=True)
 class Correlation:
-    """Of R a UTC day of two components, by number."""
+    """Correlation of daily R (UTC) of two components, by number."""
 
     first: int
     second: int

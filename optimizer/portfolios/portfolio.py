@@ -1,4 +1,4 @@
-"""Members of several runs as one account: what it made, and how alike its components are."""
+"""Members of several runs as one account: its result, and the likeness of its components."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -46,7 +46,7 @@ DRAWN = ("lines", "bar_times", "month_times")
 
 @dataclass(frozen=True)
 class ComponentFigures:
-    """A component, and what an account of it alone would have made at its weight."""
+    """A component, and the result of an account of it alone at its weight."""
 
     run: str
     member: int

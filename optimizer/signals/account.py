@@ -1,4 +1,4 @@
-"""The account of all chains of trades: what a run makes of the bars that there are now."""
+"""The account of all chains of trades, on the present bars."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -101,7 +101,7 @@ class ChainAccount:
         traded: Sequence[TradedChain],
         standings: Sequence[Standing | None],
     ) -> list[tuple[int, ...] | None]:
-        """Places of chains that hold the room which each one's entry needs; None where it has room.
+        """Places of chains that hold the room of each one's entry; None where it has room.
 
         Arguments and result are those of `find_standings`.
         """
@@ -192,7 +192,7 @@ class ChainAccount:
         *,
         is_guess: bool,
     ) -> SignalSize | None:
-        """Size of so many units, or without cash of an R; None where it has no risk."""
+        """Size of so many units, or without cash of an R; None without a risk."""
         market, share = self.reference.spec.market, self._stake(genome).number
         if not risk > 0.0:
             return None

@@ -1,4 +1,4 @@
-"""Drift of a run's pick: trades since the bars that it knew, on those that there are now."""
+"""Drift of a run's pick: trades since the bars that it knew, on the present bars."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -53,7 +53,7 @@ class _Judged(NamedTuple):
 
 
 def watch_run(path: Path, flags: Mapping[str, object], now_ns: int) -> DriftRecord:
-    """Drift of a run's pick by a clock, recorded where it is another than before, if it may be.
+    """Drift of a run's pick by a clock, recorded if it changed and the run can be written.
 
     Args:
         path: The run.
@@ -108,7 +108,7 @@ def watch_run(path: Path, flags: Mapping[str, object], now_ns: int) -> DriftReco
 
 
 def read_drift(store: RunStore) -> DriftRecord | None:
-    """Newest drift of a run; None where it was never watched.
+    """Newest drift of a run; None if it was never watched.
 
     Raises:
         StoreError: When its row is damaged.
@@ -125,9 +125,9 @@ def _record(store: RunStore, record: DriftRecord) -> None:
 
 
 def _find_judged(store: RunStore, result: RunResult, judgement: Judgement | None) -> _Judged:
-    """Trades that new ones are held against: held out, of a schedule, or of folds.
+    """Trades to compare new ones with: held out, of a schedule, or of folds.
 
-    The first of which there are enough.
+    The first kind with enough trades.
     """
     counts, judged = {"held-out bars": 0, "folds": 0}, []
     if judgement is not None:

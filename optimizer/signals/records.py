@@ -1,4 +1,4 @@
-"""Records of a signal: state of each symbol, what it holds, and what to place, ready for JSON."""
+"""Records of a signal: state of each symbol, its position and its orders, ready for JSON."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -119,12 +119,12 @@ class SymbolState(Payload):
 
     @property
     def is_stale(self) -> bool:
-        """Whether bars have come since the newest one, so that nothing is known of now."""
+        """True if bars have come since the newest one, so that the present is unknown."""
         return self.state == "stale"
 
     @property
     def is_due(self) -> bool:
-        """Whether something is to be done at the next open."""
+        """True if something is to be done at the next open."""
         is_leaving = self.trade is not None and self.trade.leaves
         is_entering = self.entry is not None and self.entry.bars_to_wait == 0
         is_placing = any(order.is_new for order in self.orders)

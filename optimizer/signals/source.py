@@ -1,4 +1,4 @@
-"""A member of a recorded run on the newest bars of its source, read as often as is asked for."""
+"""A member of a recorded run on the newest bars of its source, read repeatedly."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -68,17 +68,17 @@ class Signal(Payload):
 
     @property
     def is_due(self) -> bool:
-        """Whether something is to be done at a next open, of a symbol that was searched."""
+        """True if something is to be done at a next open, of a symbol that was searched."""
         return any(state.is_due and state.is_searched for state in self.symbols)
 
     @property
     def is_void(self) -> bool:
-        """Whether a symbol is stale or was never searched."""
+        """True if a symbol is stale or was never searched."""
         return any(state.is_stale or not state.is_searched for state in self.symbols)
 
     @property
     def is_in_trade(self) -> bool:
-        """Whether a position is open."""
+        """True if a position is open."""
         return any(state.trade is not None for state in self.symbols)
 
 
@@ -173,7 +173,7 @@ class SignalSource:
         )
 
     def _find_member(self, store: RunStore, result: RunResult, judgement: Judgement | None) -> int:
-        """Number of the member that is asked for, or of the pick."""
+        """Number of the named member, or of the pick."""
         pick = find_pick(result, judgement)
         if pick is None:
             raise ConfigError(f"run '{store.run_id}' has an empty front: there is no member")
@@ -183,7 +183,7 @@ class SignalSource:
         return member
 
     def _note_corrected(self, chains: Sequence[TradeChain]) -> Iterator[str]:
-        """A line for each symbol whose closed bars are others than at the reading before."""
+        """A line for each symbol with closed bars that changed since the last reading."""
         for chain in chains:
             before = self._before.get(chain.symbol)
             corrected = [] if before is None else list_corrected(before, chain.bars)
@@ -200,9 +200,9 @@ def list_new_notes(notes: Sequence[str], before: Sequence[str]) -> list[str]:
 
 
 def list_corrected(before: Bars, now: Bars) -> list[int]:
-    """Opens of closed bars that are no longer what they were, nanoseconds UTC, ascending.
+    """Opens of closed bars that have changed, nanoseconds UTC, ascending.
 
-    Those that are gone are among them, and those that came between; later ones are not.
+    Lost and inserted bars are among them; later ones are not.
     """
     rows_before, rows_now = (
         dict(zip(bars.timestamp.tolist(), zip(*_list_values(bars), strict=True), strict=True))
@@ -215,7 +215,7 @@ def list_corrected(before: Bars, now: Bars) -> list[int]:
 
 
 def _list_values(bars: Bars) -> list[list[float]]:
-    """Columns of prices and volume, and the others, whose NaN are equal."""
+    """Columns of prices and volume, and the others, with equal NaN."""
     columns = [getattr(bars, name) for name in VALUES]
     extra = [np.where(np.isnan(column), -np.inf, column) for column in bars.extra.values()]
     return [column.tolist() for column in (*columns, *extra)]
@@ -246,10 +246,10 @@ def list_chains(
 
 
 def has_missed(closes: Ints, timeframe_ns: int, now_ns: int) -> bool:
-    """Whether a market has brought more than three bars since the newest of those there are.
+    """True if a market has brought more than three bars since the newest present one.
 
-    By the clock, unless fewer came at the same times of the weeks before: a market that is closed
-    brings none.
+    By the clock, unless fewer came at the same times of the weeks before: a closed market brings
+    none.
 
     Args:
         closes: [T] when bars close, ascending, nanoseconds UTC.

@@ -185,5 +185,5 @@ class _Describer:
 
 
 def _take(kind: type[Any], record: object) -> dict[str, Any]:
-    """Fields of a kind of record, of one that has more."""
+    """Fields of a kind of record, from one with more."""
     return {field.name: getattr(record, field.name) for field in fields(kind)}

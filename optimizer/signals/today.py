@@ -19,7 +19,7 @@ from optimizer.store.payload import Payload
 
 @dataclass(frozen=True, kw_only=True)
 class SignalStep(Payload):
-    """Step of a schedule whose pick trades now."""
+    """Step of a schedule with the pick that trades now."""
 
     what: ClassVar[str] = "a step of today"
 
@@ -30,7 +30,7 @@ class SignalStep(Payload):
 
 @dataclass(frozen=True, eq=False)
 class TodaysGenes:
-    """Picks of all steps until now, the last of which trades."""
+    """Picks of all steps until now; the last one trades."""
 
     step: SignalStep
     traded: TradedSteps

@@ -1,4 +1,4 @@
-"""Runs that cannot be written: what a signal or a watch would record is kept by the process."""
+"""Runs that cannot be written: the process keeps the records of a signal or a watch."""
 
 import json
 import os
@@ -14,18 +14,18 @@ Findings = list[tuple[str, Mapping[str, object]]]
 
 
 def may_record(path: Path) -> bool:
-    """Whether a run's folder and files may be written, by their permissions and their disk."""
+    """True if a run's folder and files may be written, by their permissions and their disk."""
     there = [file for file in (path, path / DATABASE, path / OWNER) if os.access(file, os.F_OK)]
     return all(os.access(file, os.W_OK, effective_ids=True) for file in there)
 
 
 def describe_unrecorded(path: Path) -> str:
-    """Note on what is not recorded in a run that cannot be written."""
+    """Note on the missing record in a run that cannot be written."""
     return f"{path} cannot be written: this is not recorded"
 
 
 def open_to_record(path: Path, findings: Findings) -> RunStore:
-    """Open a run for writing, or for reading where it cannot be written.
+    """Open a run for writing, or for reading if it cannot be written.
 
     Args:
         path: The run.
@@ -52,7 +52,7 @@ class _UnrecordedStore(RunStore):
         return (*super().evidence, *self._findings)
 
     def add_evidence(self, name: str, payload: Mapping[str, object]) -> None:
-        """Keep a row, as it is read back where it is recorded."""
+        """Keep a row, in the form that a recorded one is read back in."""
         row = json.loads(encode(payload, what=f"the evidence '{name}'"))
         self._findings.append((name, row))
 

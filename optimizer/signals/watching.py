@@ -26,12 +26,12 @@ class ChangeWatcher:
         self._sent: dict[str, StateKey] = {}
 
     def take_changed(self, signal: Signal) -> tuple[str, ...]:
-        """Symbols whose state is another than at the reading before; the first changes all."""
+        """Symbols with a changed state since the last reading; the first changes all."""
         before, self._shown = self._shown, _list_keys(signal)
         return _list_changed(before, self._shown)
 
     def send(self, signal: Signal) -> None:
-        """Send what changed since a message arrived; one that does not is sent again.
+        """Send all changes since a message arrived; a failed one is sent again.
 
         Raises:
             MessageError: When it does not arrive, and nothing hears of it.

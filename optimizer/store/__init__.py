@@ -1,4 +1,4 @@
-"""The run store: what a search finds, on disk, able to go on after any interruption."""
+"""The run store: the record of a search on disk, able to go on after any interruption."""
 
 from optimizer.store.listing import (
     RunSummary,

@@ -1,4 +1,4 @@
-"""What a return does not tell: an account that was gone meanwhile, one trade that made it, sizes.
+"""Caveats of a return: an account that was gone meanwhile, one trade that made it, sizes.
 
 Terminal, page, notebook and portfolio take their sentences from here.
 """
@@ -30,7 +30,7 @@ class BestTradeRecord(Payload):
 
 @dataclass(frozen=True, kw_only=True)
 class Caveats(Payload):
-    """What the return of an account does not tell."""
+    """Facts that the return of an account hides."""
 
     # Close at which it stood at nothing before a trade had ended, UTC; empty without one.
     gone: Annotated[str, OPTIONAL] = ""
@@ -57,7 +57,7 @@ def describe_gone(gone: str) -> str:
 
 
 def describe_return(account: ToldAccount) -> str:
-    """Words to stand right beside a return; none where it tells all."""
+    """Words to stand right beside a return; none if it hides nothing."""
     if account.gone:
         return describe_gone(account.gone)
     if account.best_trade is not None:

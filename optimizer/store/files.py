@@ -47,7 +47,7 @@ def open_plain(directory: Path, name: str, flags: int) -> int:
 
 
 def refuse_links(directory: Path) -> None:
-    """Refuse a run of whose files one is a link, or anything else that is no plain file.
+    """Refuse a run with a file that is a link, or anything else but a plain file.
 
     SQLite opens a database by its name and follows links, so it must not come that far.
 

@@ -29,7 +29,7 @@ class GeneRecord(Payload):
 def number_genes(
     genes: Mapping[str, GeneText], options: Mapping[str, Sequence[str]]
 ) -> Iterator[float]:
-    """Numbers of genes in their order, of which some are names of options.
+    """Numbers of genes in their order, from numbers and names of options.
 
     Raises:
         StoreError: When a text is the name of none.

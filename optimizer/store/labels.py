@@ -58,7 +58,7 @@ class Labels:
         return replace(self, tags=tuple(tag for tag in self.tags if tag.casefold() not in gone))
 
     def has(self, tag: str) -> bool:
-        """Whether a tag is among them, in whatever case."""
+        """True if a tag is among them, in any case."""
         return tag.casefold() in {known.casefold() for known in self.tags}
 
 
@@ -90,12 +90,12 @@ def parse_note(text: str) -> str:
 
 
 def shorten(text: str) -> str:
-    """A text as Python writes it, cut where it is long, with its length."""
+    """A text as Python writes it, cut if it is long, with its length."""
     return repr(text) if len(text) <= 60 else f"{text[:57]!r}... ({len(text):,} characters)"
 
 
 def read_labels(directory: Path) -> Labels:
-    """Labels of a run; none where it has no such file.
+    """Labels of a run; none without such a file.
 
     Raises:
         StoreError: When the file is a link, not of this program, or was damaged.
@@ -146,9 +146,9 @@ def change_labels(
     remove: Iterable[str] = (),
     note: str | None = None,
 ) -> Labels:
-    """Give a run tags, take some away, set its note where one is named; what it has then.
+    """Give a run tags, take some away, set its note if there is one; its labels then.
 
-    Processes that do so at once take turns; a run that is being recorded may be labelled too.
+    Concurrent processes take turns; a run that is being recorded may be labelled too.
 
     Raises:
         ConfigError: When a text is not allowed.
@@ -170,12 +170,12 @@ def change_labels(
 
 
 def has_labels(directory: Path) -> bool:
-    """Whether a directory holds a file of labels that this program wrote."""
+    """True if a directory holds a file of labels that this program wrote."""
     return os.path.lexists(directory / LABELS) and not find_label_problem(directory)
 
 
 def _parse(content: bytes) -> Labels:
-    """Labels of a file's content, no looser than what a person may give."""
+    """Labels of a file's content, by the same limits as a person's."""
     values = json.loads(content.decode("utf-8"))
     if len(content) > LARGEST_BYTES or not isinstance(values, dict):
         raise ValueError("no labels")

@@ -1,4 +1,4 @@
-"""Runs of a folder, and the one that a name stands for."""
+"""Runs of a folder, and the run behind a name."""
 
 import errno
 import os
@@ -106,9 +106,9 @@ Look = Callable[[Mapping[str, object]], None]
 
 
 def summarise(path: Path, look: Look | None = None) -> RunSummary:
-    """Summary of a run's directory, whatever its state; never raises for a damaged run.
+    """Summary of a run's directory in any state; never raises for a damaged run.
 
-    `look` is given its result, where there is one.
+    `look` gets its result, if there is one.
     """
     summary = _read_summary(path, look)
     if wrong := find_label_problem(path):
@@ -240,9 +240,9 @@ def _build_summary(path: Path, reader: Reader, look: Look | None) -> RunSummary:
 
 
 def _sort_runs(runs: list[RunSummary]) -> list[RunSummary]:
-    """Runs in the order in which they were created.
+    """Runs in the order of their creation.
 
-    One whose number cannot be read stands behind those that were created before its time.
+    One with an unreadable number stands behind those that were created before its time.
     """
     times = {run.id: run.created_at or _parse_id_time(run.id) for run in runs}
 
@@ -297,7 +297,7 @@ def _read_run_number(path: Path) -> int | None:
 
 
 def _find_reason(entry: Path) -> str | None:
-    """Why a run is left out, empty for one that is listed; None for an entry without a run."""
+    """Reason for leaving a run out, empty for a listed one; None for an entry without a run."""
     if strip_draft(entry.name) != entry.name:
         return None
     try:

@@ -98,7 +98,7 @@ class OwnerLock:
         )
 
     def note(self, records: int, chain: bytes, generation: int) -> None:
-        """Note what is on disk, after a commit: records, digest of the last, newest generation."""
+        """Note the state after a commit: records, digest of the last, newest generation."""
         self._owner = replace(
             self._owner, records=records, chain=chain.hex(), generation=generation
         )
@@ -107,7 +107,7 @@ class OwnerLock:
         self._write()
 
     def find_folder(self) -> Path | None:
-        """Path of the run's folder now; None where it is gone or the system does not know."""
+        """Path of the run's folder now; None if it is gone or the system does not know."""
         with contextlib.suppress(OSError):
             path = Path(os.readlink(f"/proc/self/fd/{self._descriptor}"))
             return path if path.is_dir() else None
@@ -146,7 +146,7 @@ class OwnerLock:
 
 
 def is_owned(directory: Path) -> bool:
-    """Whether some process, this one included, owns a run at this moment."""
+    """True if some process, this one included, owns a run at this moment."""
     descriptor = _try_lock(directory, fcntl.LOCK_SH)
     if descriptor is not None:
         os.close(descriptor)

@@ -1,14 +1,14 @@
-"""The log of a run: one file of records in the order in which they came, linked by one chain.
+"""The log of a run: one file of records in the order of their arrival, linked by one chain.
 
 The header is record 0. Generations, results, evidence, resumptions and noticed losses follow it
 and are never changed. The digest of each covers its content and the digest of the record before,
-so the newest digest stands for everything: nothing can miss, change or move behind it unseen.
-Only the body of a generation, its population, may be thinned later; the digests of the whole body
-and of its front stay in the record.
+so the newest digest stands for everything: nothing can miss, change or move behind it unseen. Only
+the body of a generation, its population, may be thinned later; the digests of the whole body and
+of its front stay in the record.
 
 - A result counts until a generation follows it.
 - A generation takes the place of those of its number and above.
-- Evidence names the subject that it is about, and counts for every result of that subject.
+- Evidence names its subject, and counts for every result of that subject.
 """
 
 import sqlite3
@@ -67,7 +67,7 @@ class Record(NamedTuple):
 
     @property
     def value(self) -> Mapping[str, object]:
-        """JSON of the record; ValueError where it is no object."""
+        """JSON of the record; ValueError for anything but an object."""
         return read_mapping(self.payload)
 
     def __str__(self) -> str:
@@ -98,7 +98,7 @@ class Chain:
         return record._replace(chain=record.link(self.tail))
 
     def add(self, record: Record) -> None:
-        """Take a record that follows; ValueError where it does not."""
+        """Take the next record; ValueError for any other."""
         if record.id != len(self.records):
             raise ValueError(f"record {len(self.records)} is missing")
         if record.chain != record.link(self.tail):
@@ -132,7 +132,7 @@ class Chain:
         return [" ".join(str(line).split()) for line in lines]
 
     def find_losses(self, noted: Owner | None) -> tuple[str, ...]:
-        """Losses of what the last owner noted to be on disk, a line each.
+        """Losses of records that the last owner noted to be on disk, a line each.
 
         `noted` was read before the chain: the owner may have appended more since, never less.
         """
@@ -220,7 +220,7 @@ def read_header(connection: sqlite3.Connection, path: Path) -> bytes:
 def follow(connection: sqlite3.Connection, known: Chain | None = None) -> Chain:
     """Follow the digests from the header on, without reading a population.
 
-    Of a `known` chain whose last record is as it was, only what comes after that one is read.
+    Of a `known` chain with its last record unchanged, only later records are read.
     """
     is_known = known is not None and known.records and _has_tail(connection, known)
     chain = known.copy() if known is not None and is_known else Chain()
@@ -267,7 +267,7 @@ def load_generation(connection: sqlite3.Connection, record: Record) -> Generatio
 def list_summaries(
     connection: sqlite3.Connection, records: Sequence[Record]
 ) -> Iterator[GenerationSummary]:
-    """Summaries of generations; ValueError at one that cannot be read."""
+    """Summaries of generations; ValueError at an unreadable one."""
     sizes = read_sizes(connection, records[0].id) if records else {}
     for record in records:
         try:
@@ -298,7 +298,7 @@ def list_generation_problems(
 
 
 def read_body(connection: sqlite3.Connection, record: Record) -> bytes:
-    """Body of a record as it is now; ValueError where it cannot be read."""
+    """Present body of a record; ValueError if it cannot be read."""
     try:
         row = connection.execute("SELECT body FROM record WHERE id = ?", (record.id,)).fetchone()
     except sqlite3.Error as error:
@@ -339,7 +339,7 @@ def _read_record(row: Sequence[Any]) -> Record:
 
 
 def _has_tail(connection: sqlite3.Connection, known: Chain) -> bool:
-    """Whether the last record of a chain stands where it stood."""
+    """True if the last record of a chain stands unchanged."""
     last = known.records[-1]
     row = connection.execute("SELECT chain FROM record WHERE id = ?", (last.id,)).fetchone()
     return row is not None and row[0] == last.chain

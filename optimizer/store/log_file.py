@@ -39,7 +39,7 @@ _DISK_ERRORS = ("SQLITE_FULL", "SQLITE_IOERR")
 
 @contextmanager
 def creating(path: Path) -> Iterator[sqlite3.Connection]:
-    """Make the file of a run, which must not exist, with what the context inserts."""
+    """Make the file of a run, which must not exist, with the records of the context."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA synchronous=FULL")
         connection.executescript(
@@ -214,7 +214,7 @@ def _build_schema() -> frozenset[tuple[str, str, str]]:
 
 
 def _can_open() -> bool:
-    """Whether this process may open one more file; SQLite does not tell."""
+    """True if this process may open one more file; SQLite does not tell."""
     try:
         os.close(os.open(os.devnull, os.O_RDONLY))
     except OSError:

@@ -198,12 +198,12 @@ def _not_finite(value: object, where: str) -> Iterator[str]:
 
 
 def read_mapping(payload: bytes) -> Mapping[str, object]:
-    """JSON of an object; ValueError where it is anything else."""
+    """JSON of an object; ValueError for anything else."""
     return require_mapping(decode(payload))
 
 
 def require_mapping(value: object) -> Mapping[str, object]:
-    """A part of JSON that is an object; ValueError where it is anything else."""
+    """A part of JSON that is an object; ValueError for anything else."""
     if not isinstance(value, dict):
         raise ValueError("not a JSON object where there must be one")
     return value

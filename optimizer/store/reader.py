@@ -69,9 +69,9 @@ class Reader:
 
     @property
     def planned(self) -> int | None:
-        """Number of generations that the run was last asked for; None where it is not recorded.
+        """Number of generations of the newest plan; None without a record of it.
 
-        A run may be resumed for more than it was begun for; the header stays as it was.
+        A run may be resumed for more than its first plan; the header stays.
         """
         plans = [self.header, *self.resumptions]
         numbers = [plan.get("generations") for plan in plans]
@@ -92,11 +92,11 @@ class Reader:
             return recover(self._connection, self._follow(), self._noted)
 
     def find_losses(self) -> tuple[str, ...]:
-        """Losses of what was recorded, a line each: those that an owner noticed stay first."""
+        """Losses of records, a line each: those that an owner noticed stay first."""
         return tuple(dict.fromkeys((*self.list_noticed_losses(), *self.find_present_losses())))
 
     def find_present_losses(self) -> tuple[str, ...]:
-        """Losses of what the last owner noted to be on disk, which no owner noticed before."""
+        """Losses of records noted to be on disk, which no owner noticed before."""
         with self._reading():
             return self._follow().find_losses(self._noted)
 
@@ -170,7 +170,7 @@ class Reader:
 
     @property
     def resumptions(self) -> tuple[Mapping[str, object], ...]:
-        """Times at which the run was taken up again, and what had changed, oldest first."""
+        """Times at which the run was taken up again, with all changes, oldest first."""
         with self._reading():
             return tuple(record.value for record in self._follow().list("resumption"))
 

@@ -83,7 +83,7 @@ class Recorder:
             self._raise_failure()
 
     def stop(self) -> None:
-        """Record what is left and end the thread; never raises for a failure of recording."""
+        """Record the rest and end the thread; never raises for a failure of recording."""
         with self._changed:
             self._is_closing = True
             self._changed.notify_all()

@@ -35,7 +35,7 @@ OWN = (*NAMES, REPORT, LABELS)
 
 
 def begin_draft(runs_dir: Path, run_id: str) -> tuple[Path, OwnerLock]:
-    """A folder in which a run is prepared, so that it is there whole or not at all, and its lock.
+    """A folder for preparing a run, so that it exists whole or not at all, and its lock.
 
     Raises:
         StoreError, OSError: When it cannot be made.
@@ -53,7 +53,7 @@ def begin_draft(runs_dir: Path, run_id: str) -> tuple[Path, OwnerLock]:
 
 
 def sweep_drafts(runs_dir: Path) -> int:
-    """Remove drafts in the folder of runs whose writers are gone; how many there were of runs.
+    """Remove drafts of dead writers in the folder of runs; the number of drafts of runs.
 
     In that of a run, files of a run alone are removed.
     """
@@ -138,7 +138,7 @@ def _remove_files(directory: Path) -> None:
 
 
 def has_mark(path: Path) -> bool:
-    """Whether a file is marked as the database of a run, whatever else is damaged in it."""
+    """True if a file is marked as the database of a run, in spite of any damage."""
     try:
         with open_ordinary(path) as file:
             return file.read(MARK.stop)[MARK] == APPLICATION_ID.to_bytes(4, "big")
@@ -147,12 +147,12 @@ def has_mark(path: Path) -> bool:
 
 
 def _is_run(directory: Path) -> bool:
-    """Whether this program made the database or the note on its owner."""
+    """True if this program made the database or the note on its owner."""
     return has_mark(directory / DATABASE) or read_owner(directory) is not None
 
 
 def _list_column_names(directory: Path) -> set[str]:
-    """Names of the columns of which a run has copies; none where its header cannot be read."""
+    """Names of the columns that a run has copies of; none if its header cannot be read."""
     with suppress(StoreError):
         reader = Reader(directory)
         reader.close()
@@ -163,7 +163,7 @@ def _list_column_names(directory: Path) -> set[str]:
 
 
 def _is_page(path: Path) -> bool:
-    """Whether a file is a report that this program wrote."""
+    """True if a file is a report that this program wrote."""
     if path.name != REPORT or not path.is_file():
         return False
     with open(path, "rb") as file:
@@ -172,7 +172,7 @@ def _is_page(path: Path) -> bool:
 
 
 def _is_label(path: Path) -> bool:
-    """Whether a file holds the tags and note of a run."""
+    """True if a file holds the tags and note of a run."""
     return path.name == LABELS and has_labels(path.parent)
 
 

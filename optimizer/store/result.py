@@ -66,7 +66,7 @@ class WindowDescription(Payload):
 
     @property
     def is_held_out(self) -> bool:
-        """Whether no search has seen it."""
+        """True if no search has seen it."""
         return self.sample == "held out"
 
 
@@ -222,7 +222,7 @@ class RunResult(Payload):
         return int(sum(count or 0 for count in counts))
 
     def build_answer(self, number: int, strength: Figure, trades: int) -> RunAnswer:
-        """Answer of a run whose pick is a member."""
+        """Answer of a run with a member as its pick."""
         metrics = self.front[number].metrics
         names = ("total_return", "cagr", "max_drawdown")
         total_return, cagr, max_drawdown = (metrics.get(name) for name in names)
@@ -305,7 +305,7 @@ def load_result(store: RunStore) -> RunResult | None:
 
 
 def _is_agreeing(result: RunResult, header: "RunHeader", front: Population) -> bool:
-    """Whether members have the objectives of the recorded front; polishing found others."""
+    """True if members have the objectives of the recorded front; polishing found others."""
     names = {*header.objectives}
     if result.objectives != header.objectives or any(
         member.objectives.keys() != names or member.genes.keys() != {*header.gene_names}
@@ -376,7 +376,7 @@ def sort_best_first(front: Sequence[Member], objectives: Sequence[str]) -> tuple
 
 
 def choose_noun(windows: Iterable[WindowDescription]) -> str:
-    """Noun for what has a label of its own: a ``symbol`` each, or a ``window`` of one."""
+    """Noun for things with a label of their own: a ``symbol`` each, or a ``window`` of one."""
     return "symbol" if all(window.label == window.symbol for window in windows) else "window"
 
 
@@ -417,7 +417,7 @@ class RunHeader(Payload):
 
     @property
     def is_category(self) -> list[bool]:
-        """Whether each gene has no order, [G]."""
+        """True for each gene without an order, [G]."""
         return [bool(gene.options) for gene in self.genes]
 
     def list_genomes(self, members: Sequence[Member]) -> npt.NDArray[np.float64]:

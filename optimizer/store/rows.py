@@ -134,7 +134,7 @@ class RecordedGeneration(Payload):
 
     @classmethod
     def decode(cls, payload: bytes) -> Self:
-        """Read JSON; ValueError where it is not that of a generation."""
+        """Read JSON; ValueError for any but that of a generation."""
         try:
             recorded = cls.read(decode(payload))
         except StoreError as error:
@@ -153,7 +153,7 @@ class RecordedGeneration(Payload):
         raise ValueError("its population does not have the recorded shape")
 
     def read_columns(self, whole: bytes, body: bytes, least: str = "summary") -> Columns:
-        """Columns of a body; ValueError names what is wrong with them.
+        """Columns of a body; ValueError names their fault.
 
         Args:
             whole: SHA-256 of the body as it was recorded.
@@ -196,7 +196,7 @@ class RecordedGeneration(Payload):
         return front_population(unpack(columns, self.genes, self.objectives))
 
     def thin(self, whole: bytes, body: bytes, least: str) -> bytes:
-        """Less of a body: no more than `least`, one of `KEPT`; ValueError where it is damaged."""
+        """Less of a body: no more than `least`, one of `KEPT`; ValueError for a damaged one."""
         if KEPT.index(self.find_kept(len(body))) >= KEPT.index(least):
             return body
         if least == "summary":
@@ -205,7 +205,7 @@ class RecordedGeneration(Payload):
         return pack(self.restore_front(whole, body)).join()
 
     def summarise(self, number: int, n_bytes: int) -> GenerationSummary:
-        """Summary of a generation of which so many bytes are kept."""
+        """Summary of a generation with so many kept bytes."""
         return GenerationSummary(
             number=number,
             individuals=self.individuals,
@@ -228,12 +228,12 @@ class Packed(NamedTuple):
     front: Columns  # those of the front alone
 
     def join(self, kept: str) -> bytes:
-        """Body of which so much is kept, one of `KEPT`."""
+        """Body with so much kept, one of `KEPT`."""
         return {"whole": self.columns, "front": self.front, "summary": NOTHING}[kept].join()
 
 
 def take_snapshot(generation: Generation) -> Snapshot:
-    """A generation as bytes; arrays that can be written are copied, so that it stays what it is.
+    """A generation as bytes; writable arrays are copied, so that it never changes.
 
     Raises:
         StoreError: When shapes disagree, or a number of the summary is not finite.

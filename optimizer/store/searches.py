@@ -20,7 +20,7 @@ LARGEST_BYTES = 50_000_000
 
 
 def hash_question(header: Mapping[str, object]) -> str | None:
-    """SHA-256 of all that a run was asked but its seed; None where its header does not say."""
+    """SHA-256 of a run's whole question but its seed; None if its header does not tell."""
     identity = header.get("identity")
     if not isinstance(identity, Mapping) or not isinstance(identity.get("settings"), Mapping):
         return None

@@ -61,11 +61,11 @@ def estimate_bytes(
     keep: Keep = "all",
     archive: int = 0,
 ) -> int:
-    """Bytes that a run of P, G and O takes on disk at most, while it runs.
+    """Largest size in bytes of a run of P, G and O on disk, while it runs.
 
     A front may grow to the whole population, so `keep` bounds the size only as ``"last"``.
-    `archive` is kept with each whole generation. At most about twice what the populations take,
-    and `LOG_BYTES`.
+    `archive` is kept with each whole generation. At most about twice the populations' size, and
+    `LOG_BYTES`.
     """
     rows = generations + 1
     whole_rows = min(rows, WHOLE_GENERATIONS + 1) if keep == "last" else rows
@@ -92,7 +92,7 @@ def require_space(path: Path, needed: int) -> None:
 
 
 def build_write_error(error: Exception, path: Path, needed_bytes: int) -> StoreError:
-    """The error of a write that failed: why, or what it needed and what is free."""
+    """The error of a failed write: its cause, or needed and free space."""
     if isinstance(error, OSError) and error.errno in _NO_PLACE:
         return StoreError(
             f"{path} cannot be written ({error.strerror}): let --runs name a folder that can"

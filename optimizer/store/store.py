@@ -1,7 +1,7 @@
-"""The run store: everything that a search finds, on disk, able to go on after any interruption.
+"""The run store: the whole record of a search, on disk, able to go on after any interruption.
 
-A run is a directory with one SQLite database. Its rows form a chain of digests that starts at the
-header, so that what is read back is what was recorded, in the order in which it was.
+A run is a directory with one SQLite database. Its rows form a chain of digests from the header on,
+so that the content read is the content recorded, in its order.
 """
 
 import fcntl
@@ -145,7 +145,7 @@ class RunStore(Reader):
 
     @property
     def run_id(self) -> str:
-        """Name of that directory; of a copy, the name that the copy was given."""
+        """Name of that directory; of a copy, the copy's own name."""
         return self.path.name
 
     @property
@@ -183,7 +183,7 @@ class RunStore(Reader):
         self._require_writer().recorder.flush()
 
     def finish(self, result: Mapping[str, object]) -> None:
-        """Record what the run ended with, and wait until that is on disk."""
+        """Record the result of the run, and wait until it is on disk."""
         writer = self._require_writer()
         writer.recorder.submit(Note("result", encode(result, what="the result")))
         writer.recorder.flush()
@@ -200,8 +200,8 @@ class RunStore(Reader):
     def note_resumption(self, differences: Sequence[str], generations: int) -> None:
         """Record that the run is taken up again.
 
-        `differences` has a line for each circumstance that is another one now,
-        `generations` is how many it is asked for now.
+        `differences` has a line for each changed circumstance, `generations` is its number of
+        generations now.
         """
         writer = self._require_writer()
         note = {"at": _now(), "after": writer.last, "generations": generations}
@@ -209,7 +209,7 @@ class RunStore(Reader):
         writer.recorder.submit(Note("resumption", payload))
 
     def close(self) -> None:
-        """Record what is left and let go of the run; a second call does nothing."""
+        """Record the rest and release the run; a second call does nothing."""
         writer, self._writer = self._writer, None
         self._connection.close()
         try:
@@ -345,7 +345,7 @@ def separate_links(directory: Path) -> bool:
 
 
 def is_in_use(path: Path) -> bool:
-    """Whether another process has a database open whose log is written ahead.
+    """True if another process has a database with a write-ahead log open.
 
     Source: SQLite, "File Locking And Concurrency": readers and writers of such a one share a lock
     on these bytes for as long as they have it open.

@@ -20,7 +20,7 @@ class _SymbolSpan(Protocol):
 
 
 def overlap(some: Sequence[_SymbolSpan], others: Sequence[_SymbolSpan]) -> bool:
-    """Whether spans of one symbol share a time; ISO times are in order as texts."""
+    """True if spans of one symbol share a time; ISO times are in order as texts."""
     return any(
         bars.symbol == other_bars.symbol
         and bars.first <= other_bars.last

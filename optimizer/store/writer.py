@@ -77,13 +77,13 @@ class Writer:
         self.last, self._width = generation.number, taken.shape[1:]
 
     def close(self) -> None:
-        """Record what is left."""
+        """Record the rest."""
         self.recorder.stop()
         self.recorder.check()
         self._committer.close()
 
     def require_kept(self, reader: Reader) -> None:
-        """Compare what was acknowledged with what `reader`, opened anew, has of it.
+        """Compare all acknowledged records with those of `reader`, opened anew.
 
         Raises:
             DisturbedError: When that is less, because another program wrote to the run's files.
@@ -203,7 +203,7 @@ class Committer:
     def _watch_log(self, group: int) -> None:
         """Warn when the log grows, as it does while one old state of the run is read.
 
-        A log that was folded into the file is cut to `LOG_BYTES`; what is beyond was not.
+        A log that was folded into the file is cut to `LOG_BYTES`; the part beyond was not.
         """
         size = measure_log(self._path)
         if size > max(self._said_bytes, SEVERAL_LOGS * (LOG_BYTES + group)):

@@ -1,1 +1,1 @@
-"""Many symbols now: the class of each by its adaptive trend, since when, and what has changed."""
+"""Many symbols now: the class of each by its adaptive trend, its beginning, and all changes."""

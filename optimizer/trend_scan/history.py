@@ -58,7 +58,7 @@ class Recalled(NamedTuple):
 
     @property
     def is_past(self) -> bool:
-        """Whether an earlier scan has seen later bars, so that nothing is kept of this one."""
+        """True if an earlier scan has seen later bars, so that nothing is kept of this one."""
         return int(self.bars.timestamp[-1]) < self.memo.last_ns
 
 
@@ -168,7 +168,7 @@ def with_told(
 
 
 def _decode_memo(content: bytes) -> Memo:
-    """The memo in bytes whose digest is right."""
+    """The memo in bytes with a right digest."""
     saved = json.loads(content)
     told = {thresholds: (str(word), int(at)) for thresholds, (word, at) in saved["told"].items()}
     return Memo(**{**saved, "told": told})

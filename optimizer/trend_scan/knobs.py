@@ -1,4 +1,4 @@
-"""Knobs that a scan takes, and what they mean there."""
+"""Knobs of a scan, and their meaning there."""
 
 from optimizer.config.data import DataSettings
 

@@ -241,7 +241,7 @@ def hash_rows(rows: Mapping[str, SymbolRow]) -> str:
 
 
 def _history(row: SymbolRow, starts: Ints, count: int) -> tuple[TrendRun, ...]:
-    """The last runs of a class, oldest first; what is unknown is none."""
+    """The last runs of a class, oldest first; unknown bars are none."""
     ends = np.append(starts[1:], len(row.trend))
     last = slice(max(len(starts) - count, 0), None)
     return tuple(

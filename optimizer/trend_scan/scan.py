@@ -163,7 +163,7 @@ def _load_series(config: RunConfig, watch: Watch) -> tuple[Bars, ...]:
 
 
 def _select_bars(bars: Bars, ways: Ways, now_ns: int) -> Bars | None:
-    """The bars that count: those that are asked for and closed; None where there are none."""
+    """The bars that count: wanted and closed ones; None without any."""
     first = (
         0
         if ways.start is None
@@ -197,7 +197,7 @@ def _data_hash(known: Sequence[Recalled]) -> str:
 
 
 def _changes(known: Sequence[Recalled], stands: Mapping[str, SymbolTrend]) -> tuple[Change, ...]:
-    """Symbols whose class is another than the last one, by name."""
+    """Symbols with another class than the last one, by name."""
     changes = []
     for recalled in known:
         now = stands[recalled.name]
