@@ -11,7 +11,6 @@ from types import ModuleType
 from typing import NamedTuple, cast
 
 from engine.accounts.costs import Costs, has_orders
-from engine.accounts.limits import why_on_cpu
 from engine.backend import BackendMaker
 from engine.errors import DeviceError
 from engine.fast_case import FastCase, find_fast_case
@@ -156,17 +155,8 @@ def choose_strategy_backend(
 ) -> Choice:
     """The backend that a strategy runs on, not yet loaded; as `choose_backend`.
 
-    ``"auto"`` takes the CPU where an account has limits that no GPU keeps, and for orders where
-    nothing compiles them for one.
+    ``"auto"`` takes the CPU for orders where nothing compiles them for a GPU.
     """
-    reason = why_on_cpu(spec, costs) if costs and costs.has_limits else ""
-    if reason and device not in ("auto", "cpu"):
-        raise DeviceError(
-            f"device '{device}' keeps no limits of an account (--max-positions, --max-leverage) "
-            f"{reason}: use cpu"
-        )
-    if device == "auto" and reason:
-        return Choice("cpu", f"limits of an account {reason} are kept on CPU cores")
     choice = choose_backend(device, workload)
     is_walked = has_orders(spec, costs or Costs())
     if choice.name == "cpu" or not is_walked or not (reason := why_no_orders()):

@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from engine.accounts.costs import Costs, has_orders
+from engine.accounts.costs import Costs
 from engine.errors import EngineError
 from strategy.errors import StrategyError
 from strategy.expressions import Expression
@@ -49,13 +49,6 @@ def check_limits(strategy: Strategy, costs: Costs) -> None:
             f"max_positions and max_leverage need sizes that are shares of the account: "
             f"{stake.written}(...) hangs on its cash"
         )
-
-
-def why_on_cpu(strategy: Strategy, costs: Costs) -> str:
-    """Where CPU cores alone keep limits; empty where a GPU keeps them too."""
-    if has_orders(strategy, costs):
-        return "over ladders, pauses, money of a strategy's own or fees for each unit"
-    return ""
 
 
 def refuse_limits(costs: Costs) -> None:

@@ -13,13 +13,21 @@ from engine.cuda.ordering import (
     count_stretches,
     order_entries,
 )
-from engine.cuda.stages import ACCOUNT_WARPS, COUNTED_WINDOWS, FOLDED
 from engine.positions.cuda.chain import drawdown_kernel
 from engine.positions.cuda.trades import settle_kernel
 from engine.runtime.compiling.launch import launch
 from engine.runtime.cuda.types import MetWindows
 
 N_OUT = len(ACCUMULATORS)
+
+FOLDED = 8
+"""Pairs whose trades a warp folds together, four sums each."""
+
+COUNTED_WINDOWS = 16
+"""Windows whose counts a program adds at a time."""
+
+ACCOUNT_WARPS = 16
+"""Warps that share the falls of an account."""
 
 FALLS = 128
 """Trades of an account whose falls a warp looks at together."""

@@ -10,22 +10,23 @@ from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, EXIT_PLACES,
 from engine.accounts.results import Results, arrange_results
 from engine.backend import Floats, Ints, Slots
 from engine.cuda.account_folding import AccountFolding, FoldedTrades
-from engine.cuda.answering import AskedSignals, DeviceLimits, answer_entries
+from engine.cuda.answering import DeviceLimits, answer_lists
 from engine.cuda.dispatch import first_capacity
 from engine.cuda.inputs import IndividualInputs, SentInputs
-from engine.cuda.ordering import (
-    SeriesAxis,
-    choose_warps,
-    order_entries,
+from engine.cuda.ordering import SeriesAxis, choose_warps
+from engine.cuda.signal_lists import (
+    SignalLists,
+    collect_trades,
+    read_sides,
+    take_listed,
+    take_trades,
 )
-from engine.cuda.signal_lists import SignalLists, collect_trades, read_sides, take_trades
-from engine.cuda.word_signals import SIGNALS, WordSignals
+from engine.cuda.word_signals import SIGNALS, WordSignals, mark_signals
 from engine.cuda.workspace import Outcomes
 from engine.indicators.cuda.market import SeriesPrices
-from engine.positions.cuda.kept import admit_kernel
 from engine.positions.cuda.trades import choose_kernel, tally_kernel
 from engine.runtime.compiling.launch import launch
-from engine.runtime.cuda.types import AskLists, MetWindows
+from engine.runtime.cuda.types import MetWindows
 from engine.runtime.cuda.watchdog import to_device, to_host
 
 N_OUT = len(ACCUMULATORS)
@@ -40,8 +41,8 @@ LANE_BARS, FEW_PROGRAMS = 256, 2048
 """Bars whose positions pay for another lane, from so many programs on. With 32 programs a pair in
 place of 4, exits of 512 individuals whose stops move took 1.25 ms in place of 0.74 (one H100)."""
 
-CHOSEN, TALLIED, ADMITTED = 256, 64, 64
-"""Signals that a warp chooses, trades that it counts, and signals that it admits at a time."""
+CHOSEN, TALLIED = 256, 64
+"""Signals that a warp chooses, and trades that it counts at a time."""
 
 PROGRAMS = 16_384
 """Programs that keep a large device busy while each looks for the exits of a pair."""
@@ -137,7 +138,7 @@ class WordAccounts:
         first: tuple[IndividualInputs, torch.Tensor] | None = None
         for part, (inputs, each, windows, table) in zip(group.parts, sent, strict=True):
             signals = self._signals[part.number]
-            signals.mark(inputs, each, windows, lists, n_windows)
+            mark_signals(inputs, each, windows, lists, n_windows)
             signals.leave(
                 inputs, each, windows, lists, n_windows, blocks, keeps=keeps, asks_all=has_limits
             )
@@ -148,7 +149,7 @@ class WordAccounts:
         if self._limits is None:
             self._choose(each, n_windows, lists, blocks)
         else:
-            self._answer(self._limits, each, met, lists, results, n_windows, keeps=keeps)
+            answer_lists(self._limits, self._folding, each, met, lists, results)
         trades = self._fold(each, n_windows, lists, results, is_account=is_account)
         if is_account:
             accounts = outcomes.accounts[: room * N_OUT].view(room, N_OUT)
@@ -170,7 +171,8 @@ class WordAccounts:
         """Results of their trades."""
         shape = accumulators.shape[:2]
         counts = to_host(lists.trades)
-        (marks, leaves), r = take_trades(lists, counts, (lists.marks, lists.leaves))
+        marks, leaves = take_trades(lists, counts, (lists.marks, lists.leaves))
+        r = take_listed(lists.r, lists.trades)
         first = np.tile(group.table[:, 0], shape[0]).repeat(counts)
         exit_ns = self._axis.opened_ns[first + (leaves >> 3)]
         return arrange_results(counts.reshape(shape), exit_ns, r, read_sides(marks))
@@ -198,41 +200,6 @@ class WordAccounts:
             most = min(most, max(paying, FEW_PROGRAMS // pairs))
         return 1 << (max(1, min(PROGRAMS // pairs, most)).bit_length() - 1)
 
-    def _answer(
-        self,
-        limits: DeviceLimits,
-        each: IndividualInputs,
-        met: MetWindows,
-        lists: SignalLists,
-        results: torch.Tensor,
-        n_windows: int,
-        *,
-        keeps: bool,
-    ) -> None:
-        """Take signals where accounts have room."""
-        pairs, capacity = lists.marks.shape
-        individuals = pairs // n_windows
-        order = self._folding.make_order(each.size, n_windows, lists.equity, lists.places)
-        shifts = (each.bars[:, 1] - limits.least_delay) * limits.apart
-        order_entries(
-            self._longest, order, met, lists.counts, lists.marks, limits.turns, individuals,
-            shifts=shifts, is_parted=True,
-        )  # fmt: skip
-        asks, overs = lists.r.view(torch.int32).view(2, -1)
-        frees, oldest = lists.short_r.view(torch.int32).view(2, -1)
-        # Keys are read by then.
-        scratch = AskLists(asks, overs, frees, oldest, lists.equity, self._count(individuals))
-        gross = lists.gross if keeps else None
-        signals = AskedSignals(lists.marks, lists.leaves, lists.leverages, lists.totals, gross)
-        answer_entries(
-            limits, order, met, scratch, signals, self._count(2 * pairs), individuals,
-            bars=each.bars,
-        )  # fmt: skip
-        launch(admit_kernel, (pairs,), each.size, lists.counts, lists.marks, lists.leaves,
-               lists.notes, lists.totals, each.bars, lists.places, lists.trades, lists.rejected,
-               lists.coarse, lists.gross, results, n_windows, capacity, warps=1,
-               FINER=self._has_finer, KEEPS=keeps, N_OUT=N_OUT, BLOCK=ADMITTED)  # fmt: skip
-
     def _fold(
         self,
         each: IndividualInputs,
@@ -256,6 +223,3 @@ class WordAccounts:
         self._folding.settle(each.size, trades, lists.signal_r, lists.equity, out, n_windows,
                              warps, TALLIED)  # fmt: skip
         return trades
-
-    def _count(self, size: int) -> torch.Tensor:
-        return torch.empty(size, dtype=torch.int32, device=self._device)

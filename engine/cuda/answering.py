@@ -10,14 +10,17 @@ import torch
 from data.bars import Bars
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATORS
-from engine.accounts.limits import build_limits, check_limits, parse_rank, why_on_cpu
+from engine.accounts.limits import build_limits, check_limits, parse_rank
 from engine.backend import Ints
+from engine.cuda.account_folding import AccountFolding
+from engine.cuda.inputs import IndividualInputs
 from engine.cuda.ordering import ORDERING, EntryOrder, SeriesAxis, order_entries
+from engine.cuda.signal_lists import SignalLists
 from engine.cuda.workspace import Workspace
 from engine.errors import EngineError
 from engine.indicators.cuda.market import DeviceMarket
 from engine.positions.cuda.answers import answer_kernel, ask_kernel, gross_kernel
-from engine.positions.cuda.kept import keep_kernel
+from engine.positions.cuda.kept import admit_kernel, keep_kernel
 from engine.runtime.compiling.launch import launch
 from engine.runtime.cuda.types import AskLists, MetWindows, TradePrices
 from engine.runtime.cuda.watchdog import to_device
@@ -26,6 +29,9 @@ from strategy.rows import Rows
 
 SIGNALS = 64
 """Signals that a warp looks at together."""
+
+ADMITTED = 64
+"""Signals that a warp admits at a time."""
 
 MOST_PACKED = 255
 """Below so many windows their numbers fit into eight bits, beside one that means nothing."""
@@ -82,9 +88,6 @@ def upload_limits(
         EngineError: When the strategy or the bars have what limits do not cover.
     """
     check_limits(strategy, costs)
-    reason = why_on_cpu(strategy, costs)
-    if reason:
-        raise EngineError(f"a GPU keeps no limits of an account {reason}: use --device cpu")
     limits, rank, ranks = build_limits(costs), parse_rank(costs), None
     if rank is not None:
         ranks = [rows.values(rank, {}) for rows in find_rows()]
@@ -150,6 +153,57 @@ def answer_signals(
            N_OUT=len(ACCUMULATORS), BLOCK=64 * warps)  # fmt: skip
 
 
+def answer_lists(
+    limits: DeviceLimits,
+    folding: AccountFolding,
+    each: IndividualInputs,
+    met: MetWindows,
+    lists: SignalLists,
+    results: torch.Tensor,
+    pauses: torch.Tensor | None = None,
+) -> None:
+    """Launch what takes signals where accounts have room.
+
+    Args:
+        limits: Of accounts.
+        folding: Of trades.
+        each: Individuals.
+        met: Windows.
+        lists: Signals, with what each comes to; receive which are taken.
+        results: [pairs, A] receives how many are skipped, and the greatest leverage.
+        pauses: [P] int32 bars after a stop in which no signal counts, if there are some.
+    """
+    (pairs, capacity), n_windows = lists.marks.shape, len(met.table)
+    individuals = pairs // n_windows
+    order = folding.make_order(each.size, n_windows, lists.equity, lists.places)
+    shifts = (each.bars[:, 1] - limits.least_delay) * limits.apart
+    order_entries(
+        folding.axis.longest, order, met, lists.counts, lists.marks, limits.turns, individuals,
+        shifts=shifts, is_parted=True,
+    )  # fmt: skip
+    asks, overs = lists.r.view(torch.int32).view(2, -1)
+    frees, oldest = lists.short_r.view(torch.int32).view(2, -1)
+    taken, flat_from = (
+        torch.empty(size, dtype=torch.int32, device=lists.marks.device)
+        for size in (individuals, 2 * pairs)
+    )
+    # Keys are read by then.
+    scratch = AskLists(asks, overs, frees, oldest, lists.equity, taken)
+    keeps = lists.gross.ndim == 2
+    gross = lists.gross if keeps else None
+    signals = AskedSignals(lists.marks, lists.leaves, lists.leverages, lists.totals, gross)
+    answer_entries(
+        limits, order, met, scratch, signals, flat_from, individuals, bars=each.bars,
+        pauses=pauses,
+    )  # fmt: skip
+    launch(admit_kernel, (pairs,), each.size, lists.counts, lists.marks, lists.leaves, lists.notes,
+           lists.totals, each.bars, each.bars if pauses is None else pauses, lists.places,
+           lists.trades, lists.rejected, lists.coarse, lists.gross, results, n_windows, capacity,
+           warps=1, FINER=lists.notes.ndim == 2, COUNTED=lists.notes.dtype == torch.int32,
+           PAUSES=pauses is not None, KEEPS=keeps, N_OUT=len(ACCUMULATORS),
+           BLOCK=ADMITTED)  # fmt: skip
+
+
 def answer_entries(
     limits: DeviceLimits,
     order: EntryOrder,
@@ -161,6 +215,7 @@ def answer_entries(
     *,
     delay: int = 0,
     bars: torch.Tensor | None = None,
+    pauses: torch.Tensor | None = None,
 ) -> None:
     """Launch what decides which signals accounts take, once these are in their order.
 
@@ -174,15 +229,16 @@ def answer_entries(
         individuals: As launched for.
         delay: Bars by which entries are late.
         bars: [P, 3] int32 of signals of both sides, whose second is the delay of each individual.
+        pauses: As of `answer_lists`.
     """
     size, n_windows, capacity, _, spans, *_, places = order
     is_sided, keeps = bars is not None, signals.gross is not None
     launch(ask_kernel, (individuals, ORDERING), size, spans, places, signals.bars,
            signals.exits, signals.leverages, limits.opened, limits.over, windows.table,
-           windows.numbers, size if bars is None else bars, asks.asks, asks.overs, asks.frees,
-           asks.oldest, asks.levers, signals.totals, n_windows, capacity, warps=4, DELAY=delay,
-           MEETS_OWN=windows.own is not None, SIDED=is_sided, BLOCK=256,
-           BLOCKS=ORDERING)  # fmt: skip
+           windows.numbers, size if bars is None else bars, size if pauses is None else pauses,
+           asks.asks, asks.overs, asks.frees, asks.oldest, asks.levers, signals.totals, n_windows,
+           capacity, warps=4, DELAY=delay, MEETS_OWN=windows.own is not None, SIDED=is_sided,
+           PAUSES=pauses is not None, BLOCK=256, BLOCKS=ORDERING)  # fmt: skip
     most = min(limits.max_positions, n_windows)
     slots = max(FEWEST_SLOTS, 1 << (most - 1).bit_length())
     launch(answer_kernel, (individuals,), size, spans, places, asks.asks, asks.overs,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from engine.cuda.accounts import SeriesPart, WindowGroup, WordAccounts
 from engine.cuda.answering import check_apart, upload_limits
 from engine.cuda.captured import Accounts, CapturedCalls
 from engine.cuda.inputs import SeriesInputs
+from engine.cuda.limited_orders import LimitedOrders
 from engine.cuda.multi_gpu import GpuMaker, SeveralGpus
 from engine.cuda.order_accounts import OrderAccounts, upload_order_prices
 from engine.cuda.ordering import lay_out_series
@@ -103,7 +105,10 @@ class CudaLanguageBackend(Backend):
         charges = np.array([costs.per_side, costs.min_risk, costs.risk_fraction], np.float64)
         if has_orders(spec, costs):
             folding = AccountFolding(self._axis, to_device(charges, self._device))
-            self._accounts = OrderAccounts(
+            accounts: Any = OrderAccounts
+            if limits is not None:
+                accounts = partial(LimitedOrders, limits)
+            self._accounts = accounts(
                 spec, costs, self._inputs[0].codes,
                 [upload_order_prices(bars, self._device) for bars in series], folding, self._device,
             )  # fmt: skip

@@ -1,6 +1,6 @@
 """The launches of strategies with orders, ladders or money: one walk of pairs, and its lists."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -36,7 +36,7 @@ from engine.positions.cuda.order_forms import Code, OrderForm
 from engine.positions.cuda.order_walk import (
     LanePopulation,
     LaneResults,
-    build_walk,
+    build_loop,
     choose_width,
     walk_lanes,
 )
@@ -280,7 +280,11 @@ class OrderAccounts:
         asks = self._ask(batch, each, prices)
         # Of several series some may have finer bars.
         form = self._form._replace(has_finer=prices.finer_of.shape[1] > 0)
-        launch_walk(form, (prices.extremes, asks, self._rules, self._purse, results), capacity)
+        width = choose_width(pairs)
+        launch_loop(
+            walk_lanes, form, (-(-members // width), count),
+            prices.extremes, asks, self._rules, self._purse, capacity, width, results,
+        )  # fmt: skip
         return sums, lists
 
     def _ask(
@@ -379,28 +383,22 @@ def upload_order_prices(bars: Bars, device: torch.device) -> OrderPrices:
     return OrderPrices(there, to_device(finer, device), to_device(spans, device))
 
 
-def launch_walk(form: OrderForm, arguments: tuple[object, ...], capacity: int) -> None:
-    """Walk pairs on the device.
-
-    Args:
-        form: Of the strategy.
-        arguments: As `walk_lanes`, the first ones.
-        capacity: Trades that lists have room for.
-    """
-    results: Any = arguments[-1]
-    _, count, members = results.out.shape
-    width = choose_width(count * members)
-    whole = (*arguments, capacity, width)
-    device = results.out.device
-    capability = torch.cuda.get_device_capability(device)
-    if (kernel := _LOADED.get((form, device.index))) is None:
-        build, module = partial(build_walk, form), walk_lanes.__module__
-        assembly = compile_device_loop(build, module, form, whole, capability)
-        kernel = _LOADED[form, device.index] = LoadedKernel(assembly)
-    kernel.launch((-(-members // width), count), whole)
+def launch_loop(
+    loop: Callable[..., None], form: OrderForm, grid: tuple[int, int], *arguments: Any
+) -> None:
+    """Launch a loop of a form on the device; its last argument is what it writes."""
+    device = arguments[-1].size.device
+    if (kernel := _LOADED.get((loop, form, device.index))) is None:
+        kernel = _LOADED[loop, form, device.index] = LoadedKernel(
+            compile_device_loop(
+                partial(build_loop, loop, form), loop.__module__, (loop.__name__, form), arguments,
+                torch.cuda.get_device_capability(device),
+            )
+        )  # fmt: skip
+    kernel.launch(grid, arguments)
 
 
-_LOADED: dict[tuple[OrderForm, int], LoadedKernel] = {}
+_LOADED: dict[tuple[Callable[..., None], OrderForm, int], LoadedKernel] = {}
 
 
 def move_up(numbers: torch.Tensor, count: int) -> torch.Tensor:

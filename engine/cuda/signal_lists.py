@@ -91,8 +91,8 @@ class SignalLists(NamedTuple):
 
 def take_trades(
     lists: SignalLists, counts: Ints, of_signals: Sequence[torch.Tensor]
-) -> tuple[list[np.ndarray], Floats]:
-    """Trades in lists of signals [pairs, capacity], pair after pair; and R of these.
+) -> list[np.ndarray]:
+    """Trades in lists of signals [pairs, capacity], pair after pair.
 
     `counts` [pairs] say how many each pair has.
     """
@@ -101,8 +101,7 @@ def take_trades(
     signals = lists.places[:, :most][is_there].long()
     pairs = torch.arange(len(lists.trades), device=signals.device)[:, None]
     pairs = pairs.expand(-1, most)[is_there]
-    taken = [to_host(tensor[pairs, signals]) for tensor in of_signals]
-    return taken, take_listed(lists.r, lists.trades)
+    return [to_host(tensor[pairs, signals]) for tensor in of_signals]
 
 
 def take_listed(listed: torch.Tensor, counts: torch.Tensor) -> Floats:
@@ -123,16 +122,14 @@ def collect_trades(lists: SignalLists, delays: Ints) -> tuple[Ledger, Ints, Ints
     `delays` [pairs]: bars by which the entries of each are late.
     """
     counts, rejected = to_host(lists.trades), to_host(lists.rejected)
-    (marks, leaves, prices), r = take_trades(
-        lists, counts, (lists.marks, lists.leaves, lists.prices)
-    )
+    marks, leaves, prices = take_trades(lists, counts, (lists.marks, lists.leaves, lists.prices))
     signal_bar = (marks >> 1).astype(np.int64)
     entry, stop, target, leave, last_stop = np.ascontiguousarray(prices.T)
     entry_bar = signal_bar + 1 + delays.repeat(counts)
     exit_bar, how = (leaves >> 3).astype(np.int64), leaves & 7
     is_open = np.isin(how, AT_OPEN)
     if lists.notes.ndim == 2:
-        (notes,), _ = take_trades(lists, counts, (lists.notes,))
+        (notes,) = take_trades(lists, counts, (lists.notes,))
         is_open &= notes & LATE_GAP.value == 0
     gross = NO_LEGS
     if lists.gross.ndim == 2:
@@ -140,7 +137,7 @@ def collect_trades(lists: SignalLists, delays: Ints) -> tuple[Ledger, Ints, Ints
     reason = np.where(how == SESSION_OPEN.value, SESSION.value, how)
     trades = Ledger(
         signal_bar, entry_bar, exit_bar, reason.astype(np.int8), entry, stop, target, leave,
-        r, read_sides(marks), last_stop,
+        take_listed(lists.r, lists.trades), read_sides(marks), last_stop,
         exit_bar - entry_bar + 1 - is_open,
         gross=gross,
     )  # fmt: skip

@@ -11,6 +11,7 @@ from engine.backend import Exits
 from engine.conditions.cuda.candidate_lists import CandidateLists, Packing
 from engine.conditions.cuda.signals import signal_kernel
 from engine.conditions.encode import Entry
+from engine.cuda.account_folding import ACCOUNT_WARPS, COUNTED_WINDOWS, FOLDED
 from engine.cuda.answering import DeviceLimits, answer_signals
 from engine.cuda.ordering import FEW_PAIRS, ORDERING, choose_warps, order_entries
 from engine.cuda.workspace import Workspace
@@ -26,15 +27,6 @@ SIGNALS = 32
 
 LANES = 32
 """Pairs whose signals a warp walks through together."""
-
-FOLDED = 8
-"""Pairs whose trades a warp folds together, four sums each."""
-
-COUNTED_WINDOWS = 16
-"""Windows whose counts a program adds at a time."""
-
-ACCOUNT_WARPS = 16
-"""Warps that share the falls of an account."""
 
 PROGRAMS = 65_536
 """Programs that keep a large device busy while each looks for exits of few signals."""

@@ -32,24 +32,6 @@ class WordSignals:
         self._prices, self._device = prices, device
         self._charges = to_device(charges, device)
 
-    def mark(
-        self,
-        asked: BatchInputs,
-        each: IndividualInputs,
-        windows: torch.Tensor,
-        lists: SignalLists,
-        n_all: int,
-    ) -> None:
-        """List signals, and count them also where lists are too short.
-
-        `windows` [w, 3] are places among `n_all`, start and end. There is room for as many
-        individuals as `each` holds.
-        """
-        launch(mark_kernel, (len(each.bars) * len(windows),), each.size, asked.longs, asked.shorts,
-               each.entries, each.bars, windows, lists.counts, lists.marks, lists.leaves,
-               lists.most, len(windows), n_all, asked.longs.shape[1], lists.marks.shape[1],
-               warps=1, WORDS=MARKED_WORDS)  # fmt: skip
-
     def leave(
         self,
         asked: BatchInputs,
@@ -85,6 +67,24 @@ class WordSignals:
             1, capacity, self._device, keeps=False, has_limits=False, has_finer=False, most=most
         )
         windows = to_device(np.array([(0, *window)], np.int32), self._device)
-        self.mark(asked, each, windows, lists, 1)
+        mark_signals(asked, each, windows, lists, 1)
         marks: Slots = to_host(lists.marks[0, : int(to_host(lists.counts)[0])])
         return marks >> 1
+
+
+def mark_signals(
+    asked: BatchInputs,
+    each: IndividualInputs,
+    windows: torch.Tensor,
+    lists: SignalLists,
+    n_all: int,
+) -> None:
+    """List signals of a series, and count them also where lists are too short.
+
+    `windows` [w, 3] are places among `n_all`, start and end. There is room for as many individuals
+    as `each` holds.
+    """
+    launch(mark_kernel, (len(each.bars) * len(windows),), each.size, asked.longs, asked.shorts,
+           each.entries, each.bars, windows, lists.counts, lists.marks, lists.leaves, lists.most,
+           len(windows), n_all, asked.longs.shape[1], lists.marks.shape[1], warps=1,
+           WORDS=MARKED_WORDS)  # fmt: skip

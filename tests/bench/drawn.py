@@ -20,7 +20,7 @@ from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATORS
 from engine.batch import Engine
 from tests.support.finer import make_coarse, open_apart
-from tests.support.limited import draw_account, draw_finer_account, draw_plain_account
+from tests.support.limited import draw_account, draw_finer_account
 from tests.support.parity import both
 from tests.support.random_strategies import (
     drawn_accounts,
@@ -47,10 +47,9 @@ STRATEGIES = {
 
 ACCOUNTS = {
     "limits": draw_account,
-    "plain-limits": draw_plain_account,
     "finer-limits": draw_finer_account,
 }
-"""How all of a seed is drawn; a GPU keeps limits of the plain ones."""
+"""How all of a seed is drawn."""
 
 
 def draw_world(seed, n_bars, kind, *, is_finer=False):

@@ -55,10 +55,10 @@ def test_drawn_strategies_on_cores(kind):
 
 @needs_gpu
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("kind", ["words", "orders", "exits", "accounts", "plain-limits"])
+@pytest.mark.parametrize("kind", ["words", "orders", "exits", "accounts", "limits", "finer-limits"])
 def test_drawn_strategies_on_a_gpu(kind, seed):
     """The same, also on finer bars."""
-    with_reference(seed, "cuda", kind=kind, is_finer=kind != "plain-limits" and seed == 2)
+    with_reference(seed, "cuda", kind=kind, is_finer="limits" not in kind and seed == 2)
 
 
 @given(st.data(), st.integers(0, 2**32))

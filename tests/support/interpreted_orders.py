@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
+from engine.cuda import limited_orders, order_accounts
 from engine.positions.cuda.order_forms import list_given
-from engine.positions.cuda.order_walk import walk_lanes
-from engine.runtime.compiling.device_loops import retarget
+from engine.positions.cuda.order_walk import retarget_loop
 
 
 def load_value(columns, row, place):
@@ -43,18 +43,24 @@ PRIMITIVES = {
 }
 
 
-def walk_in_python(form, arguments, capacity):
-    """As `engine.cuda.order_accounts.launch_walk`, on tensors in host memory."""
+def launch_in_python(loop, form, grid, *arguments):
+    """As `engine.cuda.order_accounts.launch_loop`, on tensors in host memory; a lane a warp."""
     *inputs, results = arguments
     here = [widen(each) for each in inputs]
     written = type(results)(*(tensor.numpy() for tensor in results))
     given = list_given(form, PRIMITIVES, lambda function: function)
-    walk = retarget(walk_lanes, given, lambda function: function)
-    _, count, members = written.out.shape
+    walk = retarget_loop(loop, given, lambda function: function)
     with np.errstate(all="ignore"):
-        for WORDS.blockIdx.y in range(count):
-            for WORDS.blockIdx.x in range(members):
-                walk(*here, written, capacity, 1)
+        for WORDS.blockIdx.y in range(grid[1]):
+            for WORDS.blockIdx.x in range(grid[0]):
+                walk(*here, written)
+
+
+def walk_by_one_lane():
+    """Have walks of orders run in Python."""
+    order_accounts.launch_loop = launch_in_python
+    limited_orders.LANES = 1
+    order_accounts.choose_width = limited_orders.choose_width = lambda pairs: 1
 
 
 def widen(value):

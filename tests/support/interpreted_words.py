@@ -23,11 +23,12 @@ from tests.golden.results import (
     find_ledger_difference,
     read_results,
 )
-from tests.support.interpreted_orders import walk_in_python
+from tests.support.interpreted_orders import walk_by_one_lane
 from tests.support.interpreter import repeat_nothing
+from tests.support.limited import draw_finer_account
 from tests.support.parity import assert_same_engines
 
-order_accounts.launch_walk = walk_in_python
+walk_by_one_lane()
 
 
 class InterpretedMaker(CudaLanguageMaker):
@@ -75,6 +76,13 @@ def compare_case(name):
     print(f"{name}: {actual.sums[:, :-1, 0].sum():.0f} trades, every bit equal")
 
 
+def compare_limited_ladder():
+    """Room for what a ladder with pauses and money asks, on finer bars."""
+    strategy, genomes, series, windows, charges = draw_finer_account(27)
+    sums = assert_same_everywhere(strategy, genomes, series, windows, charges)
+    print(f"limits of a ladder: {sums[:, :, 0].sum():.0f} trades, every bit equal")
+
+
 def compare_short_lists(name):
     """Trades that the first lists have no room for."""
     order_accounts.FIRST_CAPACITY, case = 8, CASES[name]
@@ -105,6 +113,7 @@ def main():
     for name in sys.argv[2:] or TINY:
         compare_case(name)
     compare_short_lists("frugal")
+    compare_limited_ladder()
 
 
 if __name__ == "__main__":

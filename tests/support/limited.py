@@ -81,12 +81,6 @@ def draw_account(seed, count=2, *, is_finer=False):
     return strategy, make_population(strategy, count, seed), series, windows, costs
 
 
-def draw_plain_account(seed, count=2, *, is_finer=False):
-    """The same of a strategy without ladders and money, whose limits a GPU keeps too."""
-    strategy, genomes, series, windows, costs = draw_account(4 * seed, count, is_finer=is_finer)
-    return strategy, genomes, series, windows, replace(costs, fee_unit=0.0)
-
-
 def draw_finer_account(seed, count=2):
     """The same on bars that are made up of finer ones."""
     return draw_account(seed, count, is_finer=True)

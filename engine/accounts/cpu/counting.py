@@ -5,14 +5,29 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.accounts.cpu.folding import BARS_IN_MARKET, REJECTED, TRADES, begin
-from engine.accounts.cpu.joint_money import collect_figures, fold_chosen
+from engine.accounts.cpu.folding import (
+    BARS_IN_MARKET,
+    EQUITY,
+    REJECTED,
+    SUM_R_SHORT,
+    TRADES,
+    begin,
+)
+from engine.accounts.cpu.joint_money import FIRST_LEG, collect_figures, read_figures
 from engine.accounts.cpu.limiting import Admitted, Flags
 from engine.accounts.cpu.merging import MAX_LEVERAGE
-from engine.accounts.cpu.money import Purse, build_purse
+from engine.accounts.cpu.money import (
+    Purse,
+    TradeLegs,
+    begin_money,
+    build_purse,
+    count_shares,
+    end_money,
+    fold_sized,
+)
 from engine.accounts.ledger import ACCUMULATOR_INDEX, AT_STOP, EXIT_PLACES, REASONS, Ledger
 from engine.accounts.stake import Stake
-from engine.runtime.compiling.loops import compiled_part, compiled_unlocked
+from engine.runtime.compiling.loops import compiled_part, compiled_uncounted, compiled_unlocked
 from engine.runtime.cpu.simd4 import take
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints
@@ -41,9 +56,8 @@ class Counted(NamedTuple):
     side: Ints
     held: Ints
     exit_bar: Ints
-    r: Floats
     leg_bar: Ints  # [K, L]
-    figures: Floats  # as `fold_chosen` reads them
+    figures: Floats  # as `read_figures` reads them
 
 
 class Sizing(NamedTuple):
@@ -83,7 +97,6 @@ def fold_taken(
         trades.side.astype(np.int64),
         trades.held,
         trades.exit_bar,
-        trades.r,
         np.ascontiguousarray(trades.leg_bar),
         figures,
     )
@@ -126,42 +139,53 @@ def fold_each_taken(
     p = take(shared, 0)
     while p < out.shape[0]:
         for w in range(out.shape[1]):
-            chosen = np.empty(counts[p, w], np.int64)
-            # No literal, for which what is called with it would be compiled once more.
-            size: int = np.int64(0)  # type: ignore[assignment]
             sums = out[p, w]
             begin(sums)
+            begin_money(purse, sums)
             sums[REJECTED], sums[SKIPPED] = refused[p, w, 0], refused[p, w, 1]
             sums[COARSE] = refused[p, w, 2]
             for k in range(firsts[p, w], firsts[p, w] + counts[p, w]):
                 if counted.taken[k]:
-                    chosen[size] = k
-                    size += 1
-                    count_trade(counted, k, sums)
-            fold_chosen(
-                purse, sizing.number[p], sizing.leverage[p], sizing.shares[p], sizing.rests[p],
-                counted.figures, counted.side, counted.leg_bar, chosen, np.arange(size),
-                np.zeros(size, np.int64), size, sums,
-            )  # fmt: skip
+                    sums[MAX_LEVERAGE] = max(sums[MAX_LEVERAGE], counted.leverage[k])
+                    fold_trade(purse, sizing, p, counted, k, sums)
+            end_money(purse, sums)
         p = take(shared, 0)
 
 
 @compiled_part
-def count_trade(counted: Counted, k: int, sums: Floats) -> None:
-    """Terms that a trade adds to sums [A], in any order of trades."""
+def fold_trade(
+    purse: Purse, sizing: Sizing, p: int, counted: Counted, k: int, sums: Floats
+) -> None:
+    """Fold a trade that is taken, sized from the cash before it."""
+    row, leg_bars, shares = 0 if counted.side[k] > 0 else 1, counted.leg_bar, sizing.shares[p]
+    legs = TradeLegs(
+        shares, row, sizing.rests[p, row], count_shares(shares, row, leg_bars.shape[1]),
+        leg_bars[k], 0, counted.figures[k], FIRST_LEG,
+    )  # fmt: skip
+    trade = read_figures(counted.figures, k)
+    count_trade(counted.reason[k], row, counted.held[k], counted.exit_bar[k], trade.r, legs, sums)
+    fold_sized(purse, sizing.number[p], sizing.leverage[p], sums[EQUITY], trade, legs, sums)
+
+
+@compiled_uncounted
+def count_trade(
+    reason: int, side: int, held: int, exit_bar: int, r: float, legs: TradeLegs, sums: Floats
+) -> None:
+    """Terms that a trade of a side, 0 or 1, adds to sums [A], in any order of trades."""
     sums[TRADES] += 1.0
-    sums[BARS_IN_MARKET] += counted.held[k]
-    sums[COUNTED_AT[counted.reason[k]]] += 1.0
-    if counted.side[k] < 0:
+    sums[BARS_IN_MARKET] += held
+    sums[COUNTED_AT[reason]] += 1.0
+    if side:
         sums[SHORTS] += 1.0
-        if counted.r[k] > 0.0:
+        sums[SUM_R_SHORT] += r
+        if r > 0.0:
             sums[WINS_SHORT] += 1.0
-    sums[MAX_LEVERAGE] = max(sums[MAX_LEVERAGE], counted.leverage[k])
     is_last = False
-    for leg in range(counted.leg_bar.shape[1]):
-        if counted.leg_bar[k, leg] >= 0:
+    for leg in range(legs.number):
+        bar = legs.marks[legs.first_mark + leg]
+        if bar >= 0:
             sums[PARTIALS] += 1.0
-            is_last = is_last or counted.leg_bar[k, leg] == counted.exit_bar[k]
+            is_last = is_last or bar == exit_bar
     # The target that ends a trade is its exit.
-    if is_last and counted.reason[k] == TARGET:
+    if is_last and reason == TARGET:
         sums[PARTIALS] -= 1.0

@@ -10,17 +10,18 @@ from engine.accounts.cpu.merging import COUNTED, FOLDED, MAX_LEVERAGE
 from engine.accounts.cpu.money import (
     UNSIZED,
     Purse,
-    add_least_fees,
+    SizedTrade,
+    TradeLegs,
     begin_money,
     build_purse,
+    count_shares,
     end_money,
-    find_units,
-    fold_money,
+    fold_sized,
 )
 from engine.accounts.ledger import ACCUMULATORS, MARGIN, REASONS, Ledger
 from engine.accounts.results import order_windows
 from engine.accounts.stake import Stake
-from engine.runtime.compiling.loops import compiled_loop
+from engine.runtime.compiling.loops import compiled_loop, compiled_part
 from engine.runtime.cpu.types import Floats, Ints
 
 REVERSE = REASONS.index("reverse")
@@ -99,6 +100,15 @@ def collect_figures(ledger: Ledger) -> Floats:
     return np.column_stack([*columns, ledger.leg_price])
 
 
+@compiled_part
+def read_figures(figures: Floats, k: int) -> SizedTrade:
+    """Figures of trade k, as `collect_figures` has them."""
+    return SizedTrade(
+        figures[k, ENTRY], figures[k, RISK], figures[k, SCALE], figures[k, LEAVE], figures[k, R],
+        figures[k, IS_MARGIN] > 0.0,
+    )  # fmt: skip
+
+
 @compiled_loop
 def fold_chosen(
     purse: Purse,
@@ -128,24 +138,14 @@ def fold_chosen(
         for earlier in range(known[turn], turn):
             if strands[earlier] == strands[turn]:
                 cash = cash + gains[earlier] if cash + gains[earlier] > 0.0 and cash > 0.0 else 0.0
-        entry, risk, r = figures[k, ENTRY], figures[k, RISK], figures[k, R]
-        place, legs = 0 if sides[k] > 0 else 1, leg_bars.shape[1]
-        # Of a ladder that is shorter than the other side's, no share is left for what is missing.
-        while legs > 0 and shares[place, legs - 1] == 0.0:
-            legs -= 1
-        units = find_units(purse, number, leverage, cash, entry, risk, figures[k, SCALE])
-        least_fees = 0.0
-        if purse.fee_min > 0.0 and units > 0.0:
-            least_fees = add_least_fees(
-                purse, units * purse.worth, units, entry, figures[k, LEAVE], shares, place,
-                rests[place], legs, leg_bars[k], 0, figures[k], FIRST_LEG,
-            )  # fmt: skip
-        is_margin = figures[k, IS_MARGIN] > 0.0
-        gains[turn] = units * purse.worth * (r * risk) - least_fees if units > 0.0 else 0.0
-        if is_margin and units > 0.0:
-            gains[turn] = -np.inf
-        fold_money(purse, sums, r, risk, units, least_fees, is_margin)
+        row = 0 if sides[k] > 0 else 1
+        legs = TradeLegs(
+            shares, row, rests[row], count_shares(shares, row, leg_bars.shape[1]), leg_bars[k], 0,
+            figures[k], FIRST_LEG,
+        )  # fmt: skip
+        trade = read_figures(figures, k)
+        gains[turn] = fold_sized(purse, number, leverage, cash, trade, legs, sums)
         worths[turn + 1] = sums[EQUITY]
-        if place == 1:
-            sums[SUM_R_SHORT] += r
+        if row == 1:
+            sums[SUM_R_SHORT] += trade.r
     end_money(purse, sums)

@@ -31,6 +31,30 @@ class Purse(NamedTuple):
     risk_fraction: float  # of equity that one R is worth, for `SHARE_OF_R`
 
 
+class TradeLegs(NamedTuple):
+    """Targets of a trade."""
+
+    shares: Floats  # [n, L] of each
+    row: int  # in which those of the trade stand
+    rest: float  # share that none takes
+    number: int  # of targets
+    marks: Ints  # bars in which they were reached, -1: never
+    first_mark: int
+    figures: Floats  # their prices
+    first_figure: int
+
+
+class SizedTrade(NamedTuple):
+    """Figures of a trade that say what it gains for its size."""
+
+    entry: float
+    risk: float
+    scale: float  # as `VOLATILITY` reads it
+    leave: float
+    r: float
+    is_margin: bool  # whether it costs the account
+
+
 def build_purse(stake: Stake) -> Purse:
     """Terms of a stake that all individuals share."""
     return Purse(
@@ -80,6 +104,19 @@ def find_units(
 
 
 @compiled_uncounted
+def find_leverage(form: int, share: float, entry: float, risk: float, scale: float) -> float:
+    """Worth of a position over the account at its entry; 0 where it has no size.
+
+    `share` is the number of its stake.
+    """
+    if form == EQUITY_SHARE:
+        return share
+    if form == VOLATILITY:
+        return share * entry / scale if scale > 0.0 else 0.0
+    return share * entry / risk
+
+
+@compiled_uncounted
 def find_margin_distance(
     form: int, number: float, leverage: float, entry: float, scale: float
 ) -> float:
@@ -101,35 +138,20 @@ def charge(purse: Purse, money: float, units: float, price: float) -> float:
 
 @compiled_uncounted
 def add_least_fees(
-    purse: Purse,
-    money: float,
-    units: float,
-    entry: float,
-    leave: float,
-    shares: Floats,
-    row: int,
-    rest: float,
-    count: int,
-    marks: Ints,
-    first_mark: int,
-    figures: Floats,
-    first_figure: int,
+    purse: Purse, money: float, units: float, entry: float, leave: float, legs: TradeLegs
 ) -> float:
-    """Surplus of least fees over those of a trade's fills: its entry, its targets, what was left.
-
-    `shares` [2 P, L], of which one row counts; of its `count` targets `marks` say the bars, -1
-    where one was not reached, and `figures` the prices.
-    """
+    """Surplus of least fees over those of a trade's fills: its entry, its targets, the rest."""
     short = max(0.0, purse.fee_min - charge(purse, money, units, entry))
-    if count == 0:
+    if legs.number == 0:
         fee = charge(purse, money, units, leave)
         return short + max(0.0, purse.fee_min - fee)
-    for leg in range(count):
-        price = figures[first_figure + leg] if marks[first_mark + leg] >= 0 else leave
-        fee = shares[row, leg] * charge(purse, money, units, price)
+    for leg in range(legs.number):
+        is_reached = legs.marks[legs.first_mark + leg] >= 0
+        price = legs.figures[legs.first_figure + leg] if is_reached else leave
+        fee = legs.shares[legs.row, leg] * charge(purse, money, units, price)
         short = short + max(0.0, purse.fee_min - fee)
-    if rest > 0.0:
-        fee = rest * charge(purse, money, units, leave)
+    if legs.rest > 0.0:
+        fee = legs.rest * charge(purse, money, units, leave)
         short = short + max(0.0, purse.fee_min - fee)
     return short
 
@@ -156,3 +178,34 @@ def fold_money(
     else:
         out[UNSIZED] += 1.0
         fold_worth(out, out[EQUITY])
+
+
+@compiled_uncounted
+def fold_sized(
+    purse: Purse,
+    number: float,
+    leverage: float,
+    cash: float,
+    trade: SizedTrade,
+    legs: TradeLegs,
+    sums: Floats,
+) -> float:
+    """Size a trade from the cash before it and fold it; what it gains, in money."""
+    units = find_units(purse, number, leverage, cash, trade.entry, trade.risk, trade.scale)
+    least_fees, gain = 0.0, 0.0
+    if units > 0.0:
+        money = units * purse.worth
+        if purse.fee_min > 0.0:
+            least_fees = add_least_fees(purse, money, units, trade.entry, trade.leave, legs)
+        gain = -np.inf if trade.is_margin else money * (trade.r * trade.risk) - least_fees
+    fold_money(purse, sums, trade.r, trade.risk, units, least_fees, trade.is_margin)
+    return gain
+
+
+@compiled_uncounted
+def count_shares(shares: Floats, row: int, most: int) -> int:
+    """Targets of a side, up to so many; of those that it has not there is no share."""
+    count = most
+    while count > 0 and shares[row, count - 1] == 0.0:
+        count -= 1
+    return count

@@ -6,6 +6,7 @@ import numpy as np
 
 from engine.accounts.cpu.folding import BARS_IN_MARKET, EQUITY, SUM_R_SHORT
 from engine.accounts.cpu.money import (
+    TradeLegs,
     add_least_fees,
     find_margin_distance,
     find_units,
@@ -430,10 +431,10 @@ def list_trade(
         units = find_units(purse, number, leverage, out[EQUITY], at.entry, at.risk, scale)
         if purse.fee_min > 0.0 and units > 0.0:
             money, rest = units * purse.worth, load_value(asks.further, row, REST)
-            least_fees = add_least_fees(
-                purse, money, units, at.entry, price, asks.shares, row, rest, count, book.marks,
-                LEG_BARS, book.figures, LEG_PRICES,
-            )  # fmt: skip
+            targets = TradeLegs(
+                asks.shares, row, rest, count, book.marks, LEG_BARS, book.figures, LEG_PRICES
+            )
+            least_fees = add_least_fees(purse, money, units, at.entry, price, targets)
     fold_money(purse, out, r, at.risk, units, least_fees, way.reason == MARGIN)
     out[SHORTS] += side
     out[WINS_SHORT] += side * (r > 0.0)

@@ -61,6 +61,7 @@ from engine.positions.cpu.orders import (
     UNTOUCHED,
     WITHIN,
     OrderBook,
+    OrderedPopulation,
     OrderInputs,
     Pair,
     count_placed,
@@ -379,23 +380,47 @@ def follow_bars(
     inputs: OrderInputs, pair: Pair, walk: Walk, j: int, book: OrderBook
 ) -> tuple[int, Walk]:
     """The next bar of interest while a stop follows prices, and the walk before it."""
-    asks, bars, p = inputs.asks, inputs.prices.bars, pair.p
-    at, stop, mover, best, used, trades = walk
+    asks, bars = inputs.asks, inputs.prices.bars
     until, levels = watch_bars(inputs, pair, walk, j, book)
-    gain = load_value(asks.further, 2 * p + at.side, AFTER) * at.risk
-    even = asks.break_even[p] * at.risk
-    k, lower, upper, is_touched = j + 1, levels.lower, levels.upper, False
+    gains = find_gains(asks, pair.p, walk.at)
+    k, is_touched = j + 1, False
     while k < until and not is_touched:
         high, low = load_value(bars, HIGH, k), load_value(bars, LOW, k)
-        is_touched = low <= lower or high >= upper
+        is_touched = low <= levels.lower or high >= levels.upper
         if not is_touched:
-            best = max(best, high) if at.side == 0 else min(best, low)
-            gone = best - at.entry if at.side == 0 else at.entry - best
-            if gone >= gain or gone >= even:
-                stop, mover = follow_prices(inputs, p, at, stop, mover, best, k, book.stack)
-                if at.side == 0:
-                    lower = max(lower, stop)
-                else:
-                    upper = min(upper, stop)
+            reach = high if walk.at.side == 0 else low
+            walk, levels = follow_bar(inputs, pair.p, walk, levels, gains, reach, k, book.stack)
             k += 1
-    return k, Walk(at, stop, mover, best, used, trades)
+    return k, walk
+
+
+@compiled_uncounted
+def find_gains(asks: OrderedPopulation, p: int, at: OpenPosition) -> tuple[float, float]:
+    """Gains from which on prices move a stop: by a trail, and to the entry."""
+    after = load_value(asks.further, 2 * p + at.side, AFTER)
+    return after * at.risk, asks.break_even[p] * at.risk
+
+
+@compiled_uncounted
+def follow_bar(
+    inputs: OrderInputs,
+    p: int,
+    walk: Walk,
+    levels: Levels,
+    gains: tuple[float, float],
+    reach: float,
+    j: int,
+    stack: Floats,
+) -> tuple[Walk, Levels]:
+    """A walk behind bar j, which touches nothing and reaches so far, and levels that count then."""
+    at, stop, mover, best, used, trades = walk
+    lower, upper, side, entry, gain = levels
+    best = max(best, reach) if at.side == 0 else min(best, reach)
+    gone = best - at.entry if at.side == 0 else at.entry - best
+    if gone >= gains[0] or gone >= gains[1]:
+        stop, mover = follow_prices(inputs, p, at, stop, mover, best, j, stack)
+        if at.side == 0:
+            lower = max(lower, stop)
+        else:
+            upper = min(upper, stop)
+    return Walk(at, stop, mover, best, used, trades), Levels(lower, upper, side, entry, gain)

@@ -11,7 +11,7 @@ on that is not before the close of its exit bar.
 import triton
 import triton.language as tl
 
-from engine.positions.cuda.both_sides import SIGNAL
+from engine.positions.cuda.both_sides import SIGNAL, STOP
 
 NEVER = tl.constexpr(0x7FFFFFFF)
 """Behind all moments; half of it too."""
@@ -28,16 +28,18 @@ NOT_TAKEN = tl.constexpr(-1.0)
 
 @triton.jit(do_not_specialize=["n_windows"])
 def ask_kernel(p_size, p_spans, p_order, p_bars, p_exits, p_leverages, p_opened, p_over, p_windows,
-               p_met, p_limits, p_asks, p_overs, p_frees, p_others, p_levers, p_totals, n_windows,
-               capacity, DELAY: tl.constexpr, MEETS_OWN: tl.constexpr, SIDED: tl.constexpr,
-               BLOCK: tl.constexpr, BLOCKS: tl.constexpr):  # fmt: skip
+               p_met, p_limits, p_pauses, p_asks, p_overs, p_frees, p_others, p_levers, p_totals,
+               n_windows, capacity, DELAY: tl.constexpr, MEETS_OWN: tl.constexpr,
+               SIDED: tl.constexpr, PAUSES: tl.constexpr, BLOCK: tl.constexpr,
+               BLOCKS: tl.constexpr):  # fmt: skip
     """Asks of signals, in their order; grid (individuals, BLOCKS).
 
     p_spans, p_order: as `order_kernel` has them, of signals in the order in which they are
     answered. p_bars, p_exits, p_leverages: [P, W, capacity] as `exit_kernel` leaves them, or if
     SIDED as `mark_kernel` and `leave_kernel` do, with p_limits [P, 3] of which the second is an
-    individual's delay. p_opened: [B] int64 in the upper half moments at which bars open; p_over:
-    [B] int32 from which on a position that ends in them is over. p_asks, p_overs, p_frees: [P, W *
+    individual's delay; p_pauses: [P] if PAUSES, bars after a stop in which no signal counts.
+    p_opened: [B] int64 in the upper half moments at which bars open; p_over: [B] int32 from which
+    on a position that ends in them is over. p_asks, p_overs, p_frees: [P, W *
     capacity] receive when a signal asks, from when on its position is over, NO_TRADE where it risks
     too little, and from when on the signals of its window find it flat again. If SIDED those are of
     its own side, in twice that plus 1 for a short, and p_others: [P, W * capacity] receives it of
@@ -70,10 +72,13 @@ def ask_kernel(p_size, p_spans, p_order, p_bars, p_exits, p_leverages, p_opened,
             is_at_open = is_trade & ((leave & 7) == SIGNAL)
             is_short = bar & 1
             bar = series + (bar >> 1)
+            is_stop = is_trade & ((leave & 7) <= STOP)
             leave = series + (tl.maximum(leave, 0) >> 3)
         ask = tl.load(p_opened + bar + 1 + delay, mask=inside, other=0) >> 32
         over = tl.load(p_over + leave, mask=inside, other=0)
         follows = leave + 1 + delay
+        if PAUSES:
+            follows += tl.where(is_stop, tl.load(p_pauses + i_p), 0)
         m_free = inside & (follows < end)
         free = (tl.load(p_opened + follows, mask=m_free, other=0) >> 32).to(tl.int32)
         lever = tl.load(p_leverages + o_first + place, mask=inside, other=0.0)

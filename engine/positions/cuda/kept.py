@@ -5,7 +5,7 @@ import triton.language as tl
 
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.positions.cuda.answers import NOT_TAKEN
-from engine.positions.cuda.both_sides import COARSE_ENTRY, COARSE_EXIT, SIGNAL
+from engine.positions.cuda.both_sides import COARSE_ENTRY, COARSE_EXIT, SIGNAL, STOP
 
 SKIPPED = tl.constexpr(ACCUMULATOR_INDEX["skipped"])
 MAX_LEVERAGE = tl.constexpr(ACCUMULATOR_INDEX["max_leverage"])
@@ -77,23 +77,25 @@ def keep_kernel(p_size, p_counts, p_bars, p_exits, p_totals, p_finer_of, p_trade
 
 @triton.jit
 def describe_taken(leave, mark, note):
-    """A signal's exit bar, and below it whether that is coarse, left at an open, and of a short."""
-    is_at_open = ((leave & 7) == SIGNAL).to(tl.int32)
-    is_coarse = ((note & COARSE_EXIT) != 0).to(tl.int32)
-    return (leave >> 3) * 8 + is_coarse * 4 + is_at_open * 2 + (mark & 1)
+    """A signal's exit bar, and below it whether it is coarse, at a stop, at an open, of a short."""
+    is_at_open = ((leave & 7) == SIGNAL).to(tl.int64)
+    is_stop = ((leave & 7) <= STOP).to(tl.int64)
+    is_coarse = ((note & COARSE_EXIT) != 0).to(tl.int64)
+    bar = (leave >> 3).to(tl.int64)
+    return bar * 16 + is_coarse * 8 + is_stop * 4 + is_at_open * 2 + (mark & 1)
 
 
 @triton.jit(do_not_specialize=["n_windows"])
-def admit_kernel(p_size, p_counts, p_marks, p_leaves, p_notes, p_totals, p_limits, p_trade_list,
-                 p_trades, p_rejected, p_coarse, p_gross, p_out, n_windows, capacity,
-                 FINER: tl.constexpr, KEEPS: tl.constexpr, N_OUT: tl.constexpr,
-                 BLOCK: tl.constexpr):  # fmt: skip
+def admit_kernel(p_size, p_counts, p_marks, p_leaves, p_notes, p_totals, p_limits, p_pauses,
+                 p_trade_list, p_trades, p_rejected, p_coarse, p_gross, p_out, n_windows, capacity,
+                 FINER: tl.constexpr, COUNTED: tl.constexpr, PAUSES: tl.constexpr,
+                 KEEPS: tl.constexpr, N_OUT: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
     """Trades of the signals of both sides that are taken, and what becomes of the others.
 
     Grid (pairs). p_marks, p_leaves, p_notes: [P, W, capacity] as `mark_kernel` and `leave_kernel`
-    leave them; p_totals: as `gross_kernel` does. p_limits: as of `ask_kernel`. p_trade_list,
-    p_trades, p_rejected, p_coarse as of `choose_kernel`; p_gross, p_out as of
-    `keep_kernel`.
+    leave them, or if COUNTED p_notes as `walk_alone` does; p_totals: as `gross_kernel` does.
+    p_limits, p_pauses: as of `ask_kernel`. p_trade_list, p_trades, p_rejected, p_coarse as of
+    `choose_kernel`; p_gross, p_out as of `keep_kernel`.
     """
     i_pair = tl.program_id(0).to(tl.int64)
     if i_pair // n_windows >= tl.load(p_size):
@@ -104,7 +106,7 @@ def admit_kernel(p_size, p_counts, p_marks, p_leaves, p_notes, p_totals, p_limit
     n_skipped, n_coarse = tl.zeros([], tl.int32), tl.zeros([], tl.int32)
     most = tl.zeros([], tl.float64)
     # The last position before a signal, as `describe_taken` has it.
-    carried = tl.zeros([], tl.int32)
+    carried = tl.zeros([], tl.int64)
     for begin in range(0, count, BLOCK):
         o_k = begin + tl.arange(0, BLOCK)
         inside = o_k < count
@@ -127,9 +129,12 @@ def admit_kernel(p_size, p_counts, p_marks, p_leaves, p_notes, p_totals, p_limit
         before = tl.associative_scan(tl.where(was_taken, former, 0), 0, later)
         before = tl.maximum(before, carried)
         side, bar = mark & 1, mark >> 1
-        flat_from = before >> 3
+        flat_from = before >> 4
+        if PAUSES:
+            pause = tl.load(p_pauses + i_pair // n_windows)
+            flat_from += tl.where((before & 4) != 0, pause, 0)
         is_earlier = ((before & 2) != 0) & ((before & 1) != side)
-        flat_from = flat_from - is_earlier.to(tl.int32)
+        flat_from = flat_from - is_earlier.to(tl.int64)
         is_left = inside & (is_taken == 0) & (bar >= flat_from)
         is_rejected = is_left & (leave < 0)
         taken = is_taken.to(tl.int32)
@@ -142,13 +147,18 @@ def admit_kernel(p_size, p_counts, p_marks, p_leaves, p_notes, p_totals, p_limit
             tl.store(p_gross + o_trade, gross, mask=is_taken)
         if FINER:
             # Bars that are touched come in order, each counted once.
-            counted = tl.where((before & 4) != 0, before >> 3, -1)
+            counted = tl.where((before & 8) != 0, before >> 4, -1)
             entry, exit_bar = bar + 1 + delay, leave >> 3
-            enters = (is_taken | is_rejected) & ((note & COARSE_ENTRY) != 0)
+            touches = is_taken | is_rejected
+            enters = touches & ((note & COARSE_ENTRY) != 0)
             leaves = is_taken & ((note & COARSE_EXIT) != 0)
             leaves = leaves & (exit_bar != counted) & ((enters == 0) | (exit_bar != entry))
-            enters = enters & (entry != counted)
-            n_coarse += tl.sum(enters.to(tl.int32) + leaves.to(tl.int32), 0)
+            bars = enters.to(tl.int32) + leaves.to(tl.int32)
+            if COUNTED:
+                bars = tl.where(touches, note >> 3, 0)
+                enters = bars > 0
+            bars -= (enters & (entry == counted)).to(tl.int32)
+            n_coarse += tl.sum(bars, 0)
         n_trades += tl.sum(taken, 0)
         n_rejected += tl.sum(is_rejected.to(tl.int32), 0)
         n_skipped += tl.sum((is_left & (leave >= 0)).to(tl.int32), 0)

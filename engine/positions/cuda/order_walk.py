@@ -6,7 +6,7 @@ warp's lanes has anything to do are passed by, a block at a time where its extre
 While few pairs are there a warp has few lanes, so that few wait for another's step.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,11 +16,17 @@ from numba import float64, int64
 from engine.accounts.cpu.folding import begin
 from engine.accounts.cpu.money import Purse
 from engine.accounts.ledger import ACCUMULATORS
-from engine.positions.cpu.block_minmax import BLOCK, HIGH, LOW, Extremes
-from engine.positions.cpu.order_exits import FLAT, OrderLists, Walk, follow_prices
-from engine.positions.cpu.order_walk import begin_walk, end_walk, step_bar, watch_bars
+from engine.positions.cpu.block_minmax import BLOCK, HIGH, LOW, Extremes, Levels
+from engine.positions.cpu.order_exits import FLAT, OrderLists
+from engine.positions.cpu.order_walk import (
+    begin_walk,
+    end_walk,
+    find_gains,
+    follow_bar,
+    step_bar,
+    watch_bars,
+)
 from engine.positions.cpu.orders import (
-    AFTER,
     FIGURES,
     MARKS,
     ROOM,
@@ -35,6 +41,7 @@ from engine.positions.exit_spec import NONE
 from engine.runtime.compiling.device_loops import retarget
 from engine.runtime.cpu.bitset import NEVER
 from engine.runtime.cpu.simd8 import load_value
+from engine.runtime.cpu.types import Floats
 from engine.runtime.cuda.loop_primitives import list_primitives
 
 N_OUT = len(ACCUMULATORS)
@@ -91,12 +98,16 @@ class LaneResults(NamedTuple):
     numbers: torch.Tensor  # [pairs * capacity, 7 + L]
 
 
-def build_walk(form: OrderForm, make: Callable[[Any], Any]) -> Any:
-    """The walk of a form's pairs, not compiled; `make` compiles what it calls."""
-    given = list_given(form, list_primitives(make), make)
-    return retarget(
-        walk_lanes, given, lambda loop: loop if loop.__name__ == "walk_lanes" else make(loop)
-    )
+def build_loop(loop: Any, form: OrderForm, make: Callable[[Any], Any]) -> Any:
+    """A loop over walks of a form, not compiled; `make` compiles what it calls."""
+    return retarget_loop(loop, list_given(form, list_primitives(make), make), make)
+
+
+def retarget_loop(loop: Any, given: Mapping[str, Any], make: Callable[[Any], Any]) -> Any:
+    """The same, with what takes the place of what CPU cores call."""
+    given = {**given, "walk_bars": retarget(walk_bars, given, make)}
+    name = loop.__name__
+    return retarget(loop, given, lambda each: each if each.__name__ == name else make(each))
 
 
 def choose_width(pairs: int) -> int:
@@ -123,9 +134,9 @@ def walk_lanes(
     asks: Any,
     rules: OrderRules,
     purse: Purse,
-    results: Any,
     capacity: int,
     width: int,
+    results: Any,
 ) -> None:
     """Walk every pair through its window; grid (warps of `width` individuals, windows).
 
@@ -134,9 +145,9 @@ def walk_lanes(
         asks: All individuals, as `LanePopulation`.
         rules: What they share.
         purse: How trades are sized.
-        results: As `LaneResults`.
         capacity: Trades that lists have room for; 0 where sums alone are wanted.
         width: Lanes of a warp that have a pair.
+        results: As `LaneResults`.
     """
     lane, w = cuda.threadIdx.x, cuda.blockIdx.y
     p = cuda.blockIdx.x * width + lane
@@ -148,61 +159,74 @@ def walk_lanes(
         cuda.local.array(ROOM, float64), cuda.local.array(1, float64),
     )  # fmt: skip
     start, end = int64(results.windows[w, 1]), int64(results.windows[w, 2])
-    first = max(start, int64(asks.warm_up[p]))
-    pair = Pair(p, first, end - 1 - asks.delay[p], end)
+    pair = Pair(p, max(start, int64(asks.warm_up[p])), end - 1 - asks.delay[p], end)
     place = (int64(w) * results.out.shape[2] + p) * capacity
     lists = OrderLists(results.whole, results.numbers, place, capacity)
     inputs = OrderInputs(prices, asks, fix_rules(rules), fix_purse(purse))
+    walk_bars(inputs, pair, is_there, start, end, out, lists, book)
+    if is_there:
+        for a in range(N_OUT):
+            results.out[a, w, p] = out[a]
+
+
+def walk_bars(
+    inputs: OrderInputs,
+    pair: Pair,
+    is_there: bool,
+    start: int,
+    end: int,
+    out: Floats,
+    lists: OrderLists,
+    book: OrderBook,
+) -> None:
+    """Fold a lane's trades, while all lanes of its warp go through bars [start, end).
+
+    Arguments as of `engine.positions.cpu.order_walk.take_orders`; `is_there`: whether the lane has
+    a pair.
+    """
+    prices, asks, p = inputs.prices, inputs.asks, pair.p
     begin(out)
     walk = begin_walk(inputs, pair, out, book)
-    # It steps at its first bar, whatever happens there.
-    until, lower, upper, gain, sign, entry = first, -np.inf, np.inf, np.nan, 1.0, 0.0
+    levels, sign = Levels(-np.inf, np.inf, 0, 0.0, np.nan), 1.0
+    # It steps at its first bar, whatever happens there; NEVER: nothing comes any more.
+    until = pair.first
     if not is_there:
         until = NEVER
-    follows, even, j = False, np.nan, start
-    while j < end:
+    follows, gains, j = False, (np.nan, np.nan), start
+    while j < end and cuda.ballot_sync(ALL_LANES, until < NEVER) != 0:
         hit = False
         while j < end:
             if j % BLOCK == 0 and j + BLOCK <= end:
                 low = load_value(prices.blocks, LOW, j // BLOCK)
                 high = load_value(prices.blocks, HIGH, j // BLOCK)
                 best = high if sign > 0.0 else -low
-                may_hit = until < j + BLOCK or low <= lower or high >= upper or follows
-                may_hit = may_hit or best - sign * entry >= gain
+                may_hit = until < j + BLOCK or low <= levels.lower or high >= levels.upper
+                may_hit = may_hit or follows or best - sign * levels.entry >= levels.gain
                 if cuda.ballot_sync(ALL_LANES, may_hit) == 0:
                     j += BLOCK
                     continue
             low, high = load_value(prices.bars, LOW, j), load_value(prices.bars, HIGH, j)
-            hit = j >= until or low <= lower or high >= upper
+            hit = j >= until or low <= levels.lower or high >= levels.upper
             best = high if sign > 0.0 else -low
             if not follows:
-                hit = hit or best - sign * entry >= gain
+                hit = hit or best - sign * levels.entry >= levels.gain
             elif not hit:
-                at, stop, mover, known, used, trades = walk
-                known = max(known, high) if at.side == 0 else min(known, low)
-                gone = known - at.entry if at.side == 0 else at.entry - known
-                if gone >= gain or gone >= even:
-                    stop, mover = follow_prices(inputs, p, at, stop, mover, known, j, book.stack)
-                    if at.side == 0:
-                        lower = max(lower, stop)
-                    else:
-                        upper = min(upper, stop)
-                walk = Walk(at, stop, mover, known, used, trades)
+                walk, levels = follow_bar(
+                    inputs, p, walk, levels, gains, high if walk.at.side == 0 else low, j,
+                    book.stack,
+                )  # fmt: skip
             j += 1
             if cuda.ballot_sync(ALL_LANES, hit) != 0:
                 break
         if hit:
             walk = step_bar(inputs, pair, j - 1, walk, out, lists, book)
-            until, watch = watch_bars(inputs, pair, walk, j - 1, book)
-            lower, upper, gain, entry = watch.lower, watch.upper, watch.gain, watch.entry
-            sign = 1.0 - 2.0 * watch.side
+            until, levels = watch_bars(inputs, pair, walk, j - 1, book)
+            sign = 1.0 - 2.0 * levels.side
             follows = False
             if walk.at.side != FLAT:
                 follows = find_trail(inputs, walk.at.side) != NONE
             if follows:
-                gain = load_value(asks.further, 2 * p + walk.at.side, AFTER) * walk.at.risk
-                even = asks.break_even[p] * walk.at.risk
+                gains = find_gains(asks, p, walk.at)
+            if until == pair.end and not (levels.lower > -np.inf or levels.upper < np.inf):
+                until = NEVER
     end_walk(inputs, walk, out)
-    if is_there:
-        for a in range(N_OUT):
-            results.out[a, w, p] = out[a]

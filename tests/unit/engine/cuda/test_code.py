@@ -36,8 +36,14 @@ from engine.positions.cuda import (
     take,
     trades,
 )
+from engine.positions.cuda.listed_orders import (
+    AloneSignals,
+    TakenSignals,
+    fold_taken,
+    walk_alone,
+)
 from engine.positions.cuda.order_forms import OrderForm
-from engine.positions.cuda.order_walk import LanePopulation, LaneResults, build_walk
+from engine.positions.cuda.order_walk import LanePopulation, LaneResults, build_loop, walk_lanes
 from engine.runtime.compiling import device_loops
 from engine.runtime.compiling.compile_timer import compile_seconds
 from engine.runtime.compiling.launch import OPTIONS
@@ -114,8 +120,9 @@ KERNELS = {
     **{
         f"ask, {is_sided}": (
             answers.ask_kernel,
-            {"DELAY": 1, "MEETS_OWN": True, "SIDED": is_sided, "BLOCK": 256, "BLOCKS": 64},
-            {"p_limits": I32},
+            {"DELAY": 1, "MEETS_OWN": True, "SIDED": is_sided, "PAUSES": is_sided, "BLOCK": 256,
+             "BLOCKS": 64},
+            {"p_limits": I32, "p_pauses": I32},
         )
         for is_sided in (False, True)
     },
@@ -132,8 +139,15 @@ KERNELS = {
         {"p_numbers": I32}),
     "keep": (kept.keep_kernel,
         {"DELAY": 1, "FINER": True, "KEEPS": True, "N_OUT": 19, "BLOCK": 64}),
-    "admit": (kept.admit_kernel, {"FINER": True, "KEEPS": True, "N_OUT": 32, "BLOCK": 64},
-        {"p_limits": I32, "p_trade_list": I32}),
+    **{
+        f"admit, {counted}": (
+            kept.admit_kernel,
+            {"FINER": True, "COUNTED": counted, "PAUSES": counted, "KEEPS": True, "N_OUT": 32,
+             "BLOCK": 64},
+            {"p_limits": I32, "p_pauses": I32, "p_trade_list": I32},
+        )
+        for counted in (False, True)
+    },
     "take": (take.take_kernel, {"DELAY": 0, "CARRIES": True, "FINER": True, "LANES": 32},
         {"p_flat": I32}),
     "price": (chain.price_kernel,
@@ -240,16 +254,8 @@ def test_the_gate_would_notice():
     assert compile_seconds() > before
 
 
-@pytest.mark.slow
-def test_walks_of_orders_round_as_the_law_says(tmp_path, monkeypatch):
-    """A walk with all that the law knows fuses nothing; and what was compiled is found again."""
-    pytest.importorskip("numba_cuda", reason="numba-cuda is not installed (extra 'dev' or 'gpu')")
-    monkeypatch.setattr(device_loops, "kernels_folder", lambda: tmp_path)
-    form = OrderForm(
-        ((2, 3), (4, 2), (2, 1), (0, 0), (5, 2), (2, 4)), ((SUM, ROW), (ROW, ROW), (ROW, SUM),
-        (ROW, ROW), ((), ROW), (SUM, ROW)), (2, 1), (1, 3), 5, True, True, 1, 5, True, True, 2,
-        False,
-    )  # fmt: skip
+def list_walks():
+    """Loops over walks that have all that the law knows, and what they are launched with."""
     reals, wholes = torch.zeros((2, 2), dtype=torch.float64), torch.zeros((2, 2), dtype=torch.int32)
     rules = OrderRules(0.0, 0.0, 0.0, 1.0, 1.0, 0, 0, False, False, 0, 0, 0, False, False)
     asks = LanePopulation(**{
@@ -257,18 +263,38 @@ def test_walks_of_orders_round_as_the_law_says(tmp_path, monkeypatch):
             0 if name in ROWS else slice(None)]
         for words in (reals.view(torch.uint64),) for name in LanePopulation._fields
     })  # fmt: skip
+    common = asks, rules, Purse(0, *[1.0] * 8)
     results = LaneResults(wholes[0], wholes, torch.zeros((2, 2, 2), dtype=torch.float64), wholes,
                           reals)  # fmt: skip
-    arguments = Extremes(reals, reals), asks, rules, Purse(0, *[1.0] * 8), results, 1, 1
-    build = functools.partial(build_walk, form)
-    code = device_loops.compile_device_loop(build, build_walk.__module__, form, arguments, (9, 0))
+    alone = AloneSignals(wholes[0], wholes, wholes[0], *[wholes] * 3, reals, wholes, reals)
+    taken = TakenSignals(wholes[0], wholes[0], wholes, *[wholes[0]] * 2, wholes, reals, reals,
+                         wholes, reals, reals)  # fmt: skip
+    prices = Extremes(reals, reals)
+    return {
+        "pairs": (walk_lanes, (prices, *common, 1, 1, results)),
+        "alone": (walk_alone, (prices, *common, 1, 1, 32, alone)),
+        "taken": (fold_taken, (*common, 1, 1, True, taken)),
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["pairs", "alone", "taken"])
+def test_walks_of_orders_round_as_the_law_says(name, tmp_path, monkeypatch):
+    """A walk fuses nothing; and what was compiled is found again."""
+    pytest.importorskip("numba_cuda", reason="numba-cuda is not installed (extra 'dev' or 'gpu')")
+    monkeypatch.setattr(device_loops, "kernels_folder", lambda: tmp_path)
+    form = OrderForm(
+        ((2, 3), (4, 2), (2, 1), (0, 0), (5, 2), (2, 4)), ((SUM, ROW), (ROW, ROW), (ROW, SUM),
+        (ROW, ROW), ((), ROW), (SUM, ROW)), (2, 1), (1, 3), 5, True, True, 1, 5, True, True, 2,
+        False,
+    )  # fmt: skip
+    loop, arguments = list_walks()[name]
+    build, module = functools.partial(build_loop, loop, form), loop.__module__
+    code = device_loops.compile_device_loop(build, module, (name, form), arguments, (9, 0))
     assert sorted({match.group() for match in FORBIDDEN.finditer(code)}) == []
     parameters = [value for each in arguments for value in device_loops.flatten(each)]
     assert code.partition(")")[0].count("_param_") == len(parameters)
-    assert (
-        device_loops.compile_device_loop(None, build_walk.__module__, form, arguments, (9, 0))
-        == code
-    )
+    assert device_loops.compile_device_loop(None, module, (name, form), arguments, (9, 0)) == code
 
 
 def test_every_kernel_is_read():
