@@ -28,6 +28,7 @@ MEANINGS = {
     "expectancy": "the same as mean_r",
     "expected_r": "mean_r that is expected on other bars of the same kind, after selection",
     "exposure": "share of bars with an open position",
+    "fewest_a_month": "fewest trades of a calendar month with bars",
     "gain_r": "sum of gains, in R",
     "hold_at_equal_volatility": "what holding gained with so much of the account in it that its "
     "days vary as much as the account's",
@@ -42,6 +43,7 @@ MEANINGS = {
     "mean_r_long": "mean result of a long, in R, after costs",
     "mean_r_short": "mean result of a short, in R, after costs",
     "mean_trade": "mean result of a trade as a share of its worth, after costs",
+    "median_r": "the middle trade, in R",
     "median_leverage": "worth of the middle position over the account, at its entry",
     "profit_factor": "sum of gains over sum of losses",
     "rejected": "signals that were not traded because the stop was too near or on the wrong side",
@@ -56,6 +58,7 @@ MEANINGS = {
     "sum_r": "all results together, in R",
     "sum_r_long": "results of longs together, in R",
     "sum_r_short": "results of shorts together, in R",
+    "tail_r": "one trade in twenty is worse, in R",
     "total_return": "what equity gained, each R worth --risk-fraction of it",
     "trades": "how many there are",
     "trades_long": "how many longs there are",

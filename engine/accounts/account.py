@@ -40,8 +40,11 @@ Flags = npt.NDArray[np.bool_]
 ACCOUNT_METRICS = (
     "best_r",
     "worst_r",
+    "median_r",
+    "tail_r",
     "mean_trade",
     "losing_streak",
+    "fewest_a_month",
     "trades_long",
     "trades_short",
     "sum_r_long",
@@ -70,6 +73,9 @@ MOST_MARKED_FROM_CASH = 16 * MOST_MARKED
 """The same of one that sizes its trades from cash, and so may be gone at a close."""
 
 SIGNAL_EXIT = REASONS.index("signal")
+
+TAIL = 20
+"""One trade in so many is worse than the tail."""
 
 OF_BARS = ("strands", "days", "years", "buy_and_hold", "hold_days")
 """Properties of an account that follow from bars, windows and costs."""
@@ -200,6 +206,8 @@ class Account:
           McCann (1989). ulcer is the root of the mean of squared falls.
         - buy_and_hold: return of the bars themselves; hold_at_equal_volatility: with so much of
           the account in them that its days vary as much as those of the trades.
+        - median_r, tail_r: the middle r, and the one that a twentieth of trades lie below.
+        - fewest_a_month: fewest trades of a calendar month, UTC, that has a bar.
         - rejected: signals that risked too little; skipped: signals for which an account with
           limits had no room. unsized: trades that were too small for an account that sizes them
           from cash, and are not there without.
@@ -220,6 +228,7 @@ class Account:
             "sum_r_long": add_up(folded.r[folded.side > 0]),
             "sum_r_short": add_up(folded.r[folded.side < 0]),
             "losing_streak": float(longest_run(~(folded.r > 0.0))),
+            "fewest_a_month": float(self._count_by_month(folded).min()),
             "buy_and_hold": self.buy_and_hold,
             "rejected": float(sum(ledger.rejected for ledger in ledgers)),
             "skipped": float(sum(ledger.skipped for ledger in ledgers)),
@@ -227,13 +236,18 @@ class Account:
         if self.stakes:
             named[UNSIZED] = folded.unsized
         if not len(folded.r):
-            absent = ("best_r", "worst_r", "mean_trade", "median_leverage", "max_leverage")
+            absent = (
+                "best_r", "worst_r", "median_r", "tail_r", "mean_trade", "median_leverage",
+                "max_leverage",
+            )  # fmt: skip
             why = dict.fromkeys(absent, "no_trades")
         else:
             why = {}
             named |= {
                 "best_r": float(folded.r.max()),
                 "worst_r": float(folded.r.min()),
+                "median_r": float(np.median(folded.r)),
+                "tail_r": float(np.sort(folded.r)[(len(folded.r) - 1) // TAIL]),
                 "mean_trade": add_up(folded.trade) / len(folded.r),
                 "median_leverage": float(np.median(folded.leverage)),
                 "max_leverage": self._find_max_leverage(ledgers, folded),
@@ -246,6 +260,13 @@ class Account:
         by_day, why_days = self._daily(folded)
         hold, why_hold = self._match_hold(self.day_ends(folded))
         return named | by_day | hold, why | why_days | why_hold
+
+    def _count_by_month(self, folded: Folded) -> Ints:
+        """Trades that changed the account in each calendar month with bars."""
+        dates = self.days, folded.changed_ns // UNITS_NS["d"]
+        months, changed = (date.astype("datetime64[D]").astype("datetime64[M]") for date in dates)
+        distinct = np.unique(months)
+        return np.bincount(np.searchsorted(distinct, changed), minlength=len(distinct))
 
     def _find_max_leverage(self, ledgers: Sequence[Ledger], folded: Folded) -> float:
         """The greatest worth of all that is open over the account, at an entry."""

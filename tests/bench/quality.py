@@ -4,7 +4,8 @@
 
 Problems of the RE suite need its file: ``--suite reproblem.py -- re21 re22``.
 
-Each search judges 20,000 individuals with each of five seeds. Rivals are given all that they ever
+Each search judges 20,000 individuals, or --evaluations, with each of five seeds; with --seconds
+it has so much processor time instead. Rivals are given all that they ever
 evaluated, whatever they would return: of that, the undominated. Ours is given its final archive.
 Objectives are scaled so that the undominated of all searches span 0 to 1, the reference point lies
 0.1 beyond, and the hypervolume is exact. Printed is the median over the seeds.
@@ -13,6 +14,7 @@ With --keep, fronts are kept in a folder, so that what was measured is not measu
 """
 
 import argparse
+import contextlib
 import json
 import sys
 import time
@@ -28,6 +30,7 @@ from tests.bench.rivals import RIVALS
 from tests.support.searches import polished_front
 
 EVALUATIONS = 20_000
+MOST_IN_TIME = 10_000_000
 SEEDS = (1, 2, 3, 4, 5)
 POPULATION = 100
 POLISH = 500
@@ -36,25 +39,45 @@ ARCHIVE = 2000
 OURS = "ours"
 
 
-def our_settings(seed: int) -> SearchSettings:
+class TimeUpError(Exception):
+    """The processor time of a search is over."""
+
+
+def stop_after(problem, seconds: float) -> None:
+    """Let a problem judge nobody any more after so much processor time."""
+    judge, end = problem.evaluate, time.process_time() + seconds
+
+    def judge_in_time(genomes):
+        if time.process_time() > end:
+            raise TimeUpError
+        return judge(genomes)
+
+    problem.evaluate = judge_in_time
+
+
+def our_settings(seed: int, evaluations: int) -> SearchSettings:
     """The defaults of the command line, but for population, archive and where to end."""
-    generations = (EVALUATIONS - POLISH) // POPULATION - 1
+    generations = (evaluations - min(POLISH, evaluations // 10)) // POPULATION - 1
     return SearchSettings(
         population=POPULATION, generations=generations, archive=ARCHIVE, seed=seed
     )
 
 
-def our_front(problem, seed: int):
-    """The final front of our search."""
-    settings = our_settings(seed)
-    *_, last = evolve(problem, settings)
-    front, _ = polished_front(problem, last, at_most=POLISH, keep=settings.archive)
+def our_front(problem, seed: int, evaluations: int):
+    """The final front of our search, polished where there is time."""
+    settings = our_settings(seed, evaluations)
+    most = min(POLISH, evaluations // 10)
+    with contextlib.suppress(TimeUpError):
+        for last in evolve(problem, settings):
+            front = last.archive
+        front, _ = polished_front(problem, last, at_most=most, keep=settings.archive)
     return front.objectives
 
 
-def rival_front(problem, rival: str, seed: int):
+def rival_front(problem, rival: str, seed: int, evaluations: int):
     """Undominated individuals among all that a rival ever saw."""
-    RIVALS[rival](problem, EVALUATIONS, seed)
+    with contextlib.suppress(TimeUpError):
+        RIVALS[rival](problem, evaluations, seed)
     seen = np.concatenate(problem.seen)
     seen = seen[~np.isnan(seen).any(axis=1)]
     return seen[moocore.is_nondominated(seen)] if len(seen) else seen
@@ -66,10 +89,17 @@ def load_front(name: str, method: str, seed: int, given: argparse.Namespace):
     path = None if keep is None else keep / f"{name}-{method}-{seed}.npy"
     if path is not None and path.exists():
         return np.load(path, allow_pickle=False)
-    problem = make_problem(name, given.real, given.suite)
-    front = our_front(problem, seed) if method == OURS else rival_front(problem, method, seed)
+    problem, most = make_problem(name, given.real, given.suite), given.evaluations
+    if given.seconds:
+        most = MOST_IN_TIME
+        stop_after(problem, given.seconds)
+    front = (
+        our_front(problem, seed, most)
+        if method == OURS
+        else rival_front(problem, method, seed, most)
+    )
     judged = sum(map(len, problem.seen))
-    if judged > EVALUATIONS:
+    if judged > most:
         raise SystemExit(f"{method} judged {judged:,} individuals on {name}")
     if path is not None:
         np.save(path, front)
@@ -97,6 +127,8 @@ def main() -> None:
     parser.add_argument("--real", type=Path, required=True)
     parser.add_argument("--rivals", nargs="*", choices=RIVALS, default=list(RIVALS))
     parser.add_argument("--keep", type=Path)
+    parser.add_argument("--evaluations", type=int, default=EVALUATIONS)
+    parser.add_argument("--seconds", type=float, help="of processor time, in place of evaluations")
     parser.add_argument("--suite", type=Path, help="reproblem.py, for problems re21 to cre51")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()

@@ -95,6 +95,32 @@ def optuna_nsga2(problem: Problem, evaluations: int, seed: int) -> None:
             self._found = (generation, sorted(parents, key=lambda trial: trial.number))
             return parents
 
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sampler = InStep(
+            population_size=size,
+            seed=seed,
+            constraints_func=lambda trial: (trial.user_attrs["violation"],),
+        )
+    _ask_optuna(problem, sampler, evaluations, size)
+
+
+def optuna_tpe(problem: Problem, evaluations: int, seed: int) -> None:
+    """`optuna.samplers.TPESampler`, Optuna's default, violations as its constraint."""
+    import optuna
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sampler = optuna.samplers.TPESampler(
+            seed=seed, constraints_func=lambda trial: (trial.user_attrs["violation"],)
+        )
+    _ask_optuna(problem, sampler, evaluations, 1)
+
+
+def _ask_optuna(problem: Problem, sampler, evaluations: int, size: int) -> None:
+    """A study that asks and answers so many trials at a time."""
+    import optuna
+
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     layout = problem.layout
     distributions = {
@@ -105,11 +131,6 @@ def optuna_nsga2(problem: Problem, evaluations: int, seed: int) -> None:
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        sampler = InStep(
-            population_size=size,
-            seed=seed,
-            constraints_func=lambda trial: (trial.user_attrs["violation"],),
-        )
         study = optuna.create_study(directions=["minimize"] * problem.n_objectives, sampler=sampler)
         for _ in range(evaluations // size):
             trials = [study.ask(distributions) for _ in range(size)]
@@ -182,6 +203,6 @@ def deap_nsga2(problem: Problem, evaluations: int, seed: int) -> None:
 
 
 RIVALS = {
-    "pymoo": pymoo_nsga2, "optuna": optuna_nsga2, "rustuna": rustuna_nsga2, "deap": deap_nsga2,
-    "random": random_search,
+    "pymoo": pymoo_nsga2, "optuna": optuna_nsga2, "tpe": optuna_tpe,
+    "rustuna": rustuna_nsga2, "deap": deap_nsga2, "random": random_search,
 }  # fmt: skip

@@ -53,8 +53,13 @@ BY_HAND = {
     "streaks and sides": ((daily(*[100] * 12),),
                           [[(1, 2, 100, 90, 95, "stop"), (3, 4, 100, 110, 105, "stop"),
                             (5, 7, 100, 90, 100, "time"), (8, 9, 100, 90, 130, "target")]], FREE,
-                          {"losing_streak": 3.0, "trades_long": 3.0, "trades_short": 1.0,
+                          {"losing_streak": 3.0, "median_r": -0.25, "tail_r": -0.5,
+                           "fewest_a_month": 4.0, "trades_long": 3.0, "trades_short": 1.0,
                            "sum_r_long": 2.5, "sum_r_short": -0.5, "under_water_days": 7.0}, {}),
+    # Of 21 results the second is the tail; the bars of February have no trade.
+    "a month without": ((daily(*[100] * 44),),
+                        [[(k, k, 100, 90, 100 + (8 * k) % 21, "time") for k in range(1, 22)]], FREE,
+                        {"median_r": 1.0, "tail_r": 0.1, "fewest_a_month": 0.0}, {}),
     # A position counts until its exit bar closes; an exit by condition frees it at the open.
     "leverage adds up": (PAIR, [[(1, 3, 100, 90, 100, "time")], [(3, 4, 100, 50, 100, "time")]],
                          FREE, {"max_leverage": 1.2}, {}),
