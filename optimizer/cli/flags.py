@@ -144,6 +144,25 @@ def read_given_fields(flags: Mapping[str, object]) -> dict[str, object]:
     }
 
 
+def write_flags(given: Mapping[str, object]) -> tuple[str, ...]:
+    """Words of a command line that say what `read_given_fields` made of them.
+
+    >>> write_flags({"data": ["a.csv", "b.csv"], "fee_bp": 2.5, "columns": {"volume": "Vol"}})
+    ('--data', 'a.csv', '--data', 'b.csv', '--fee-bp', '2.5', '--column', 'volume=Vol')
+    """
+    words: list[str] = []
+    for name, value in given.items():
+        flag = format_flag(name)
+        if isinstance(value, bool):
+            words.append(flag if value else f"--no-{flag.removeprefix('--')}")
+        elif isinstance(value, Mapping):
+            words += [word for key, part in value.items() for word in (flag, f"{key}={part}")]
+        else:
+            parts = value if isinstance(value, list | tuple) else [value]
+            words += [word for part in parts for word in (flag, str(part))]
+    return tuple(words)
+
+
 def parse_bounds(texts: Sequence[str]) -> dict[str, list[float | str]]:
     """Read bounds such as ``ema_fast=10:50``, or one option such as ``average=ema``."""
     bounds: dict[str, list[float | str]] = {}

@@ -19,7 +19,7 @@ from optimizer.evidence.figures import Number
 from optimizer.formatting import format_count
 from optimizer.store.listing import LEFT_OUT, Look, RunSummary, list_runs, summarise
 from optimizer.store.payload import OPTIONAL, Payload
-from optimizer.store.searches import list_noted
+from optimizer.store.searches import TRY, list_noted
 
 FALSE_SHARE = 0.1
 """Most of the searches believed that are false, on average."""
@@ -36,6 +36,8 @@ class LedgerRecord(Payload):
     is_believed: bool  # whether that one may be
     # Sets of goals that runs of the folder were given on the bars of this one.
     goals: Annotated[int, OPTIONAL] = 0
+    # Searches of the folder that were no search, but a single candidate.
+    tried: Annotated[int, OPTIONAL] = 0
 
     def describe(self) -> str:
         """Sentence on the folder.
@@ -44,9 +46,10 @@ class LedgerRecord(Payload):
         'Of 12 searches in this folder 1 may be believed (at most one in ten false).'
         """
         gone = f", {self.removed} of them removed," if self.removed else ""
+        single = f", {self.tried} of them single candidates," if self.tried else ""
         return (
-            f"Of {format_count(self.searches, 'search')} in this folder{gone} {self.believed} may "
-            f"be believed (at most one in ten false).{self._describe_goals()}"
+            f"Of {format_count(self.searches, 'search')} in this folder{gone}{single} "
+            f"{self.believed} may be believed (at most one in ten false).{self._describe_goals()}"
         )
 
     def _describe_goals(self) -> str:
@@ -113,7 +116,8 @@ def build_ledger(
     by_question: dict[str, list[float]] = {question: [] for question in noted}
     for run in (run for run in runs if run.status != LEFT_OUT):
         by_question.setdefault(run.question or run.id, []).append(run.wealth or 0.0)
-    removed = sum(not wealths for wealths in by_question.values())
+    tried = sum(question.startswith(TRY) for question in by_question)
+    removed = sum(not wealths for wealths in by_question.values()) - tried
     values = {question: fmean(wealths or [0.0]) for question, wealths in by_question.items()}
     wealths = [*values.values(), *[0.0] * fits]
     believed = count_believed(wealths)
@@ -122,4 +126,4 @@ def build_ledger(
     bars = mine.goals[0] if mine is not None and mine.goals is not None else None
     goals = {run.goals for run in runs if run.goals is not None and run.goals[0] == bars}
     is_believed = (own or 0.0) >= least
-    return LedgerRecord(len(wealths), removed, believed, own, is_believed, len(goals))
+    return LedgerRecord(len(wealths), removed, believed, own, is_believed, len(goals), tried)

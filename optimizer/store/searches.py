@@ -16,6 +16,9 @@ Item = TypeVar("Item")
 SEARCHES = "searches.json"
 """Name of a folder's list of questions."""
 
+TRY = "try "
+"""Beginning of a question that was no search, but a single candidate."""
+
 LARGEST_BYTES = 50_000_000
 
 
@@ -52,6 +55,20 @@ def note_question(runs_dir: Path, header: Mapping[str, object]) -> None:
     """
     if (question := hash_question(header)) is None:
         return
+    _note(runs_dir, question)
+
+
+def note_try(runs_dir: Path, digest: str) -> None:
+    """Note a single candidate that was tried, which counts as a question without a run.
+
+    Raises:
+        StoreError: When the list cannot be read.
+        WriteError: When it cannot be written.
+    """
+    _note(runs_dir, f"{TRY}{digest}")
+
+
+def _note(runs_dir: Path, question: str) -> None:
     with taking_turns(runs_dir):
         noted = list_noted(runs_dir)
         if question not in noted:

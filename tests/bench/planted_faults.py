@@ -66,6 +66,7 @@ COMMANDS = {
     "optimizer/store": ("test_cli_runs.py", "test_cli_resume.py", "test_hostile_runs.py"),
     "optimizer/evidence": ("test_cli_judge.py", "test_cli_pick.py", "test_cli_schedule.py",
                            "test_cli_power.py"),
+    "optimizer/agents": ("test_agents.py",),
     "optimizer/nulls": ("test_cli_null.py",),
     "optimizer/goals": ("test_cli_search.py", "test_cli_symbols.py"),
     "optimizer/search": ("test_cli_search.py", "test_cli_resume.py", "test_cli_limits.py"),
