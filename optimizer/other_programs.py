@@ -87,7 +87,7 @@ OURS: Mapping[str, Mapping[str, str]] = {
         "OnlyProfitHyperOptLoss": "`total_return`",
         "MaxDrawDownHyperOptLoss, MaxDrawDownRelativeHyperOptLoss": "`max_drawdown`",
         "ProfitDrawDownHyperOptLoss, MultiMetricHyperOptLoss, ShortTradeDurHyperOptLoss": (
-            "several objectives, such as `total_return,max_drawdown`"
+            "several objectives, such as `total_return,max_drawdown`, or one formula"
         ),
     },
     "backtesting.py": {
@@ -156,7 +156,7 @@ OURS: Mapping[str, Mapping[str, str]] = {
         "cpu, cpu_cores": "`--threads`",
         "balance": ACCOUNT,
         "optimal_total": "`--min-trades`; more trades are an objective only where it is named",
-        "objective_function": "`--objectives`",
+        "objective_function": "`--objective`, a formula of metrics",
         "testing_period, training_period": "`--holdout`, closed until `judge --open`",
         "warm_up_candles, warmup_candles": "none: a strategy knows how many bars it reads",
         "full_reports, chart": PAGE,
