@@ -164,7 +164,7 @@ class SeriesCache:
         except OSError as error:
             raise DamagedPartError(f"it cannot be read ({error.strerror})") from None
         if hashlib.sha256(content).hexdigest() != part.file_hash:
-            raise DamagedPartError("its bytes are not those that were written")
+            raise DamagedPartError("its bytes differ from the written ones")
         try:
             # Threads of pyarrow that end while the program does now and then end it with an error.
             table = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)

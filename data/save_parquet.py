@@ -79,7 +79,7 @@ def _keep(bars: Bars, path: Path, *, may_replace: bool) -> bool:
     with drafting(path) as draft:
         write_parquet(bars, draft)
         if not _states(draft, bars):
-            raise SourceError(f"{path}: what was written does not read back; is the disk failing?")
+            raise SourceError(f"{path}: the written file does not read back; is the disk failing?")
     return True
 
 

@@ -32,7 +32,7 @@ def read_sealed(path: Path) -> bytes | None:
     """Content that `write_sealed` put into a file; None where there is no file.
 
     Raises:
-        DamagedError: When its bytes are not those that were written.
+        DamagedError: When its bytes differ from the written ones.
         OSError: When it cannot be read.
     """
     try:

@@ -179,7 +179,7 @@ def infer_timeframe(timestamp: Ints, steps: BarSteps | None = None) -> int:
         apart = " to ".join(dict.fromkeys(f"{steps.lengths[at] // DAY_NS}" for at in (0, -1)))
         raise NoDurationError(
             f"bars are {period}, {apart} days apart, which have no fixed length; "
-            "load the days or weeks that they are made of"
+            "load their days or weeks"
         )
     if 2 * steps.counts.max() >= steps.counts.sum() and steps.have_room(steps.common):
         return steps.common

@@ -31,7 +31,7 @@ def write_output(path: Path, content: str | bytes) -> None:
     payload = content.encode() if isinstance(content, str) else content
     if not _may_replace(path, payload):
         raise OptimizerError(
-            f"{path} cannot be written: what is there is no earlier result of this kind; name "
+            f"{path} cannot be written: its file is no earlier result of this kind; name "
             "another file, or remove it"
         )
     write_whole(path, payload)

@@ -224,7 +224,7 @@ def _describe_error(error: BaseException) -> str:
             hint = "; a file begins with: from strategy.words import *"
         return f"the name '{error.name}' is unknown{hint}"
     if isinstance(error, ImportError):
-        return f"{error}; a file imports libraries only, what it needs itself stands in it"
+        return f"{error}; a file imports libraries only, its own code stands in it"
     if isinstance(error, limits.TooLongError):
         return f"it runs for more than {limits.LONGEST_S:g} seconds; is this an endless loop?"
     if isinstance(error, RecursionError):

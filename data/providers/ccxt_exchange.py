@@ -304,15 +304,15 @@ def _note_range(request: Request, times: Ints, end_ns: int) -> Iterator[str]:
     """Differences of bars [N] from the request: they begin late, end early, or last otherwise."""
     step_ns, behind_ns = request.step_ns, int(times[-1]) + request.step_ns
     if times[0] >= request.span.start_ns + step_ns:
-        yield f"bars begin at {format_time(times[0])}, later than was asked for"
+        yield f"bars begin at {format_time(times[0])}, later than requested"
     if request.is_open and behind_ns <= end_ns < behind_ns + step_ns:
         yield f"the bar of {format_time(behind_ns)} is still open, and is left out"
     if behind_ns + step_ns + (LATE_NS if request.is_open else 0) <= end_ns:
-        yield f"bars end at {format_time(behind_ns)}, earlier than was asked for"
+        yield f"bars end at {format_time(behind_ns)}, earlier than requested"
     steps, counts = np.unique(np.diff(times), return_counts=True)
     if len(steps) and (common := int(steps[np.argmax(counts)])) != step_ns:
         yield (
-            f"bars of {request.timeframe} were asked for, and {counts.max()} of {counts.sum()} "
+            f"bars of {request.timeframe} were requested, and {counts.max()} of {counts.sum()} "
             f"steps between bars are {format_timeframe(common)}"
         )
 

@@ -40,7 +40,7 @@ def read_sample(folder: Path, options: LoadOptions) -> RawTable:
     table = parquet_file.read(str(path), options)
     columns: dict[str, Any] = {"timestamp": table.timestamp, **table.values}
     if Bars(**columns, symbol=SYMBOL, timeframe_ns=TIMEFRAME_NS).content_hash != expected[2]:
-        raise _report_damage(folder, "its bars are not those that were written")
+        raise _report_damage(folder, "its bars differ from the written ones")
     return replace(table, symbol=SYMBOL, is_simulated=True, notes=(NOTE, *table.notes))
 
 

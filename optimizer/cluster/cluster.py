@@ -141,7 +141,7 @@ class Cluster:
         else:
             raise WorkersLostError(
                 f"--cluster {self.address.text}: {MOST_ENDS} times all workers ended before they "
-                "said what they are: see what a worker prints, it may lack memory or a library"
+                "identified themselves: see a worker's output, it may lack memory or a library"
             )
         self.workers = {worker.address: worker for worker in workers if worker.address in made}
         return made
@@ -164,7 +164,7 @@ class Cluster:
                     "until it has done what another client left"
                 )
         for worker in calls.purposes:
-            log.info("%s ended before it said what it is", worker)
+            log.info("%s ended before it identified itself", worker)
         return made
 
     def _require_fit(self, may_differ: bool) -> None:

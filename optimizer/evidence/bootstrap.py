@@ -53,8 +53,8 @@ class BootstrapRecord(Statistic):
         speaks = "" if self.spa_p is None else choose_side(self.spa_p <= MOST_DOUBT)
         yield Weighed(
             "all trials",
-            f"p = {self.format('spa_p')} that no trial beats doing nothing, had they been chosen "
-            "blindly (SPA).",
+            f"A best of {around.evaluated:,} settings chosen blindly looks this good with chance "
+            f"{self.format('spa_p')} (SPA).",
             speaks,
         )
 

@@ -60,9 +60,9 @@ class CscvRecord(Statistic):
         low, high = NOISE_RANGE[size]
         yield Weighed(
             "halves",
-            f"The best of one half of the bars was below the middle in the other in "
-            f"{self.format('pbo')} of splits (PBO; {low} to {high} on noise searched with "
-            f"{size[0]} x {size[1]}).",
+            f"Winners of one half of the bars were below the middle of the other in a share of "
+            f"{self.format('pbo')} of splits. Noise searched with {size[0]} x {size[1]} gives "
+            f"{low} to {high} (PBO).",
         )
 
 

@@ -249,7 +249,7 @@ def build_folds_record(
         tested_names = {bar_range.symbol for bar_range in test}
         untested = tuple(name for name in task.markets.names if name not in tested_names)
         if pick.genome is None:
-            empty = make_undefined("nobody was feasible")
+            empty = make_undefined("no candidate was feasible")
             undefined_row = encode_figures(mean_r=empty, efficiency=empty)
             rows.append(FoldRow(train, test, {}, 0, untested=untested, **undefined_row))
             continue
@@ -261,7 +261,7 @@ def build_folds_record(
         days = sum_days(before, series, split.train), sum_days(after, series, split.test)
         figures = encode_figures(mean_r=alone.mean_r, efficiency=compute_efficiency(*days))
         rows.append(FoldRow(train, test, genes, alone.trades, untested=untested, **figures))
-    why = make_undefined("nobody was feasible in any fold")
+    why = make_undefined("no candidate was feasible in any fold")
     unseen = Unseen(0, 0, why, why, why)
     if windows:
         unseen = measure_out_of_sample(ledgers, series, windows)

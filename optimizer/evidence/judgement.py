@@ -88,7 +88,7 @@ STEPS = {
     "lost": "do not trade it; another idea, or more bars.",
     "weak": "wait for new bars, or search with some held out (--holdout 20%).",
     "holds": "see which checks around it failed or were not made, then trade it on paper.",
-    "robust": "trade it on paper, on bars that nobody has seen.",
+    "robust": "trade it on paper, on new bars.",
 }
 """Next step after each grade where the run itself does not decide it."""
 
@@ -312,7 +312,7 @@ def derive_member_verdict(result: RunResult, judgement: Judgement | None, member
     else:
         return verdict
     grade = min(verdict.grade, "not_judged", key=lambda grade: GRADE_RANKS[grade])
-    return Verdict(grade, f"Not judged itself; of {whose}: {verdict.sentence}")
+    return Verdict(grade, f"Not tested for luck itself; of {whose}: {verdict.sentence}")
 
 
 def find_pick(result: RunResult, judgement: Judgement | None) -> PickRecord | None:

@@ -1,6 +1,6 @@
 """The pick: the member of greatest strength, named before unseen bars are looked at.
 
-Strength is by how many standard errors trades lie above zero: the sum of R over the root of the sum
+Strength counts standard errors of the trades above zero: the sum of R over the root of the sum
 of squares, at most the root of their number. Source: de la Pena, Lai and Shao, "Self-Normalized
 Processes", 2009.
 """
@@ -57,9 +57,9 @@ class PickRecord(Numbers):
         trades = f"Member {self.member}, {why}: {format_count(self.trades, 'trade')}"
         if self.strength is None:
             return f"{trades}, their strength is {self.format('strength')}."
-        side = "below" if self.strength < 0 else "above"
-        distance = shorten(abs(self.strength))
-        return f"{trades} that lie about {distance} standard errors {side} zero."
+        mean = "" if self.mean_r is None else f", {self.mean_r:.2f} R each on average"
+        strength = shorten(self.strength)
+        return f"{trades}{mean} (strength {strength}, before correcting for the search)."
 
 
 @dataclass(frozen=True, eq=False)

@@ -245,8 +245,8 @@ class ScheduleRecord(Schedule, OutOfSample):
     def _describe_turnover(self) -> str:
         if self.changed is None:
             return f"{self.format('changed')}."
-        moved = "" if self.turnover is None else f", genes by {self.turnover:.0%} of their span"
-        return f"The pick changed at {self.changed:.0%} of the borders{moved}."
+        moved = "" if self.turnover is None else f", which moved {self.turnover:.0%} of their range"
+        return f"Other genes at {self.changed:.0%} of the dates{moved}."
 
     def _describe_gain(self) -> str:
         if self.gain is None:
@@ -324,7 +324,7 @@ def _describe_step(traded: TradedSteps, number: int, strength: Number) -> Schedu
     r = np.concatenate([ledger.r for ledger in traded.stitched.list_entered(number)])
     total = float(sum(r.tolist()))
     mean = Figure(total / len(r)) if len(r) else make_undefined("no trades")
-    efficiency = make_undefined("nobody was feasible")
+    efficiency = make_undefined("no candidate was feasible")
     genes: dict[str, GeneText] = {}
     if pick is not None:
         genes = task.spec.layout.show(pick)

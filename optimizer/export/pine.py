@@ -170,7 +170,7 @@ def _refuse(word: str, why: str) -> ConfigError:
 def _time(word: str, offset: int | str) -> str:
     """Milliseconds of local time at a bar's open."""
     if isinstance(offset, str):
-        raise _refuse(word, f"its offset is the zone '{offset}'; a fixed offset can be said")
+        raise _refuse(word, f"its offset is the zone '{offset}'; give a fixed offset")
     return f"time + {offset * 60_000}" if offset else "time"
 
 

@@ -69,7 +69,7 @@ DIFFERENCES: dict[str, tuple[tuple[str, Callable[[ExportedMember], bool]], ...]]
             "entry bar and works from the next on; the run has it from the entry on.",
             _always,
         ),
-        ("End: what is open at the last bar is closed at its open, not at its close.", _always),
+        ("End: an open position closes at the last bar's open, not at its close.", _always),
         ("Start: the first bar of the file cannot signal.", _always),
         (f"{SIZE} Units are whole.", _always),
     ),
@@ -93,7 +93,7 @@ DIFFERENCES: dict[str, tuple[tuple[str, Callable[[ExportedMember], bool]], ...]]
             "takes the target.",
             _has_target,
         ),
-        ("End: what is open at the last bar is closed at its open, not at its close.", _always),
+        ("End: an open position closes at the last bar's open, not at its close.", _always),
         (
             "Live: the open that fills an order is not known at the close before it, so that "
             "close says whether a trade risks enough. Stops follow candles since the entry, which "

@@ -92,7 +92,7 @@ class Writer:
         if (recovery.number, recovery.chain.tail) == (self.last, self._committer.chain.tail):
             return
         lines = [*recovery.warnings, *reader.find_present_losses()] or [
-            "records differ from those that were written"
+            "records differ from the written ones"
         ]
         raise DisturbedError(
             f"{reader.database} does not hold what was recorded ({lines[0]}): another program "

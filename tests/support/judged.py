@@ -41,7 +41,7 @@ def fold(mean_r, why):
     return FoldRow(TRAINED, TESTED, genes, 0 if mean_r is None else 40, mean_r, mean_r, known)
 
 
-def judgement(grade="robust", *, member=0, why="nobody was feasible"):
+def judgement(grade="robust", *, member=0, why="no candidate was feasible"):
     """All evidence, such that the verdict is this grade; `why` is given for what is undefined."""
     confirms = {"trades": 80, "closing_days": 60, "mean_r": 0.2, "strength": 2.5, "psr": 0.99}
     robust = RobustRecord(

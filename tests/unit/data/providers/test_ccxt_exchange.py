@@ -176,8 +176,8 @@ def test_whole_months_are_kept(monkeypatch):
 
 
 NOTED = {
-    "early": (slice(700), "bars end at 2024-01-30T04:00, earlier than was asked for"),
-    "other": (slice(None, None, 4), "bars of 1h were asked for, and 359 of 359 steps between bars"),
+    "early": (slice(700), "bars end at 2024-01-30T04:00, earlier than requested"),
+    "other": (slice(None, None, 4), "bars of 1h were requested, and 359 of 359 steps between bars"),
 }
 
 

@@ -171,12 +171,12 @@ def test_a_fold_without_a_pick_is_a_row_without_one(task, folds):
     gone = [picks[0], FoldPick(1, None), picks[2]]
     record = build_folds_record(task, splits, gone, SETTINGS)
     assert record.rows[1].genes == {}
-    assert record.rows[1].why["mean_r"] == "nobody was feasible"
+    assert record.rows[1].why["mean_r"] == "no candidate was feasible"
     assert record.trades == record.rows[0].trades + record.rows[2].trades
     assert record.drift is None
     none = build_folds_record(task, splits, [FoldPick(n, None) for n in range(3)], SETTINGS)
     assert (none.trades, none.mean_r, none.psr, none.closing_days) == (0, None, None, 0)
-    assert "nobody was feasible in any fold" in none.why.values()
+    assert "no candidate was feasible in any fold" in none.why.values()
 
 
 def test_paths_join_the_tests_of_their_splits(task):

@@ -57,8 +57,8 @@ def test_what_is_undefined_says_why(judge_run):
     run, _ = judge_run("holds")
     answer = build_answer(run)
     rows = {row.about: row.sentence for row in answer.evidence}
-    assert "undefined (nobody was feasible)" in rows["late entries"]
-    assert answer.folds[1][4:] == ("undefined: nobody was feasible",) * 2
+    assert "undefined (no candidate was feasible)" in rows["late entries"]
+    assert answer.folds[1][4:] == ("undefined: no candidate was feasible",) * 2
     assert answer.folds[0][1:3] == ("2020-01-01 to 2020-03-01", "2020-04-01 to 2020-06-01")
     message = " ".join([*rows.values(), *(cell for row in answer.folds for cell in row)])
     assert "None" not in message
