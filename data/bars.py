@@ -112,7 +112,7 @@ class Bars:
     def _check_fields(self) -> None:
         """Check, and put in order, all but the law of the columns."""
         extra = self.extra
-        # Columns may be replaced: names of those that are gone are dropped.
+        # Columns may be replaced: names of removed ones are dropped.
         object.__setattr__(self, "dated", tuple(name for name in extra if name in self.dated))
         lengths = {name: len(getattr(self, name)) for name in COLUMNS}
         lengths |= {name: len(column) for name, column in extra.items()}

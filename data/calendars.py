@@ -26,7 +26,7 @@ class Sessions(NamedTuple):
     opens: Ints  # [S], nanoseconds UTC
     closes: Ints  # [S], nanoseconds UTC
     days: Ints  # [D] days since 1970 that have a session
-    short_days: Ints  # [E] those that close early
+    short_days: Ints  # [E] early closes
     zone: str  # IANA zone of the exchange
 
 

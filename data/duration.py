@@ -184,7 +184,7 @@ def _hint_last_days(timestamp: Ints, timeframe_ns: int, zone: str) -> tuple[str,
     if timeframe_ns == DAY_NS:
         told = "days are stamped 16:00, when exchanges of New York close"
         is_close = times == NEW_YORK_CLOSE_NS
-        # Those of half a session close early.
+        # Half sessions close early.
         is_last = (times <= NEW_YORK_CLOSE_NS) & np.is_busday(days.astype("datetime64[D]"))
     else:
         told = "weeks are stamped on their last trading day"

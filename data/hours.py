@@ -47,7 +47,7 @@ class OpenGaps:
     ends_ns: Ints  # [K], when the bar after it opens
     missing: Ints  # [K], bars that are missing in it; at least 1 where closed hours are known
     rule: str = ""  # how closed hours are known, in words; empty where they are not
-    # Code of the exchange whose calendar it is; None for the rhythm of the weeks.
+    # Code of the exchange of the calendar; None for the rhythm of the weeks.
     calendar: str | None = None
     pauses: int = 0  # further steps longer than a bar: hours in which the market is closed
     # Days without a bar that most weeks have, or holidays of the calendar.

@@ -91,7 +91,7 @@ class _Spike(NamedTuple):
 class _Far(NamedTuple):
     """Places of a series at which prices move far, ascending."""
 
-    opens: Ints  # [K] bars whose open leaves the close before
+    opens: Ints  # [K] bars that open away from the close before
     steps: Ints  # [S] far moves: 2 * bar where its open is one, 2 * bar + 1 for its close
     wicks: Ints  # [H] bars with a far high or low
 

@@ -35,7 +35,7 @@ class DatedNumbers(NamedTuple):
     values: Floats  # [N], finite or NaN
     # [N] symbol of each; None where the file is for every symbol.
     symbols: np.ndarray[tuple[int], np.dtype[np.object_]] | None
-    # Whether its times are dates alone, each taken as the first moment of that day.
+    # True if its times are dates alone, each taken as the first moment of that day.
     is_by_day: bool = False
 
     def of(self, symbol: str) -> "DatedNumbers":

@@ -14,7 +14,7 @@ class Progress:
     done: int = 0  # steps
     planned: int = 0  # steps; 0 where that is not known
     best: Mapping[str, float] = field(default_factory=dict)  # by objective, NaN where there is none
-    note: str = ""  # what was found so far, in words
+    note: str = ""  # results so far, in words
     left_s: float | None = None  # seconds left, where they follow from more than the steps so far
 
     @property

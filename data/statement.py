@@ -19,7 +19,7 @@ class Statement:
     """Duration and zone of the bars of a file, and the bars that these were stated of."""
 
     timeframe_ns: int  # duration of a bar, nanoseconds
-    zone: str  # IANA zone of whose days and weeks the bars are parts
+    zone: str  # IANA zone for the days and weeks of the bars
     bars: int  # how many bars there were
     first_ns: int  # when the first opens, nanoseconds UTC
     last_ns: int  # when the last opens

@@ -52,7 +52,7 @@ def write_sealed(path: Path, content: bytes) -> None:
         OSError: When that fails; a file that was there is left as it was.
     """
     with drafting(path) as draft:
-        # Not synchronised with the disk: the digest shows what a crash left.
+        # Not synchronised with the disk: the digest shows the traces of a crash.
         draft.write_bytes(hashlib.sha256(content).digest() + content)
 
 

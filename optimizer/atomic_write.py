@@ -57,7 +57,7 @@ def _may_replace(path: Path, payload: bytes) -> bool:
         with open_ordinary(path) as file:
             before = file.read(HEAD_BYTES)
     except OSError:
-        # Writing says what is wrong with it.
+        # Writing names the fault.
         return True
     if not before:
         return True

@@ -48,7 +48,7 @@ def _folders_of_child() -> list[str]:
     """Where a child looks for modules: also for ours where this process found them."""
     ours = os.path.realpath(ROOT)
     folders = [ROOT if os.path.realpath(each) == ours else each for each in sys.path]
-    # Ours is kept where it is the working folder too.
+    # Ours is kept even as the working folder.
     kept = [each for each in folders if each == ROOT or not _is_open(each)]
     return list(dict.fromkeys([*kept, ROOT]))
 

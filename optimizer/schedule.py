@@ -224,7 +224,7 @@ def _chain(
         if len(part):
             last = part.trade(len(part) - 1)
         entered = np.searchsorted(cuts[steps[0] + 1 : steps[-1] + 1], part.signal_bar, side="right")
-        # What is counted beside trades belongs to the first of them.
+        # Counts beside trades belong to the first of them.
         counts: Any = {name: getattr(part, name) for name in COUNTS}
         yield replace(part.keep(entered == 0), **counts)
         for number in range(1, len(steps)):

@@ -38,7 +38,7 @@ class Checked:
 
     problems: tuple[str, ...]  # damage, and figures that are not reached, a line each
     unchecked: tuple[str, ...] = ()  # reasons why the run cannot be judged here, a line each
-    # Of the members that were replayed; None where none were.
+    # Of the replayed members; None without any.
     certificate: Certificate | None = None
 
     @property
@@ -81,7 +81,7 @@ def check_run(store: RunStore, flags: Mapping[str, object], individuals: int) ->
     except (DataError, EngineError, OptimizerError, StrategyError) as error:
         return Checked(problems, (f"members were not replayed: {error}",))
     if differing and task.spec.own:
-        # Another last digit cannot be told from a forged one.
+        # Another last digit looks like a forged one.
         others = OTHER_BITS.format(", ".join(sorted(task.spec.own)))
         return Checked(problems, (others, *differing), certificate)
     return Checked((*problems, *differing), (), certificate)
@@ -92,7 +92,7 @@ def _replay(
 ) -> tuple[Certificate, tuple[str, ...]]:
     """The certificate of some members, and figures that are not reached here, a line each."""
     engine = task.full_engine(device="cpu")
-    # Spread over the front, whose members are sorted by their first objective.
+    # Spread over the front, with members sorted by their first objective.
     certificate = certify(engine, genomes[evenly(len(genomes), individuals)])
     refuse_red(certificate)
     prove_front(task, genomes)

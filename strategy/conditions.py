@@ -29,7 +29,7 @@ class Compare(Condition):
     left: Expression  # first side
     relation: Relation  # ``>``, ``<``, ``>=`` or ``<=``
     right: Expression  # second side
-    # The bar at which it is asked lies so many bars back; before bar 0 nothing is true.
+    # Its bar lies so many bars back; before bar 0 nothing is true.
     bars_ago: int = 0
 
     def __post_init__(self) -> None:

@@ -35,7 +35,7 @@ class OwnIndicator:
     """An indicator that a person wrote; two are equal where name, text and libraries are."""
 
     name: str  # of the function
-    parameters: tuple[str, ...]  # names of what it takes beside the bars
+    parameters: tuple[str, ...]  # names of its arguments beside the bars
     text_sha256: str  # of the file that defines it, hexadecimal
     # Libraries that it needs beside numpy, each with its version.
     uses: tuple[tuple[str, str], ...] = ()

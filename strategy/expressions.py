@@ -92,7 +92,7 @@ class Call(Expression):
     """An indicator."""
 
     indicator: str | OwnIndicator  # a name of `KINDS`, or a person's own
-    source: Expression | None = None  # what it reads; None where the indicator fixes that
+    source: Expression | None = None  # its source; None if the indicator fixes that
     parameters: tuple[Setting, ...] = ()  # whole numbers, constants or genes
 
     def __post_init__(self) -> None:

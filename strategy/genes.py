@@ -258,7 +258,7 @@ class GenomeLayout:
 
         Bounds are not asked: a person may test a genome outside the search's bounds.
         """
-        # A comparison with NaN is false, so that what is not finite fails one of these.
+        # A comparison with NaN is false, so a value that is not finite fails one of these.
         inside = (genomes >= self.least) & (genomes <= self.most)
         whole = ~self.is_int | (genomes == np.rint(genomes))
         below = genomes[:, self.ordered[:, 0]] < genomes[:, self.ordered[:, 1]]

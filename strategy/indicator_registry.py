@@ -39,11 +39,11 @@ class Kind:
 
     name: str  # key in `KINDS`
     loop: Loop  # the readable definition: (inputs [T] each, *whole parameters) to [T]
-    parameters: tuple[Parameter, ...]  # what it takes beside its inputs
+    parameters: tuple[Parameter, ...]  # its parameters beside its inputs
     warm_up: Callable[..., int]  # parameters to the bars that it adds to the warm-up of its source
-    # Columns that it always reads; empty where it reads a source of one's choice.
+    # Columns that it always reads; empty with a source of one's choice.
     columns: tuple[str, ...] = ()
-    # Values of all parameters, for those that a person leaves out; or none.
+    # Values of all parameters, for omitted ones; or none.
     defaults: tuple[int, ...] = ()
     # Places of parameters, the first of each pair so far above the second at least.
     above: tuple[tuple[int, int, int], ...] = ()

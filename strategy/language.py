@@ -247,7 +247,7 @@ def check_arguments(
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
         takes, message = ", ".join(signature.parameters), str(error)
-        # One that is not known often stands for one that is missing, so it is named first.
+        # An unknown name often stands for a missing one, so it is named first.
         if strange := [keyword for keyword in kwargs if keyword not in signature.parameters]:
             if suggest and (ours := suggest(strange[0])):
                 raise StrategyError(f"{name} has no '{strange[0]}': here it is {ours}") from None

@@ -29,7 +29,7 @@ class Parameter:
 
     name: str  # for messages
     least: float = 1  # smallest legal value
-    # Whether only whole values are legal; the loop then takes an int, else a float.
+    # True if only whole values are legal; the loop then takes an int, else a float.
     is_whole: bool = True
     most: float = math.inf  # largest legal value
 

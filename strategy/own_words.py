@@ -153,7 +153,7 @@ def _check_warm_up(
             f"warm_up={f'lambda {names}: ...' if names else 'a number of bars'}"
         ) from None
     except ValueError:
-        # Some functions of Python's own do not say what they take.
+        # Some functions of Python's own do not state their arguments.
         return
 
 
@@ -167,7 +167,7 @@ def _read_file_text(function: FunctionType) -> str:
 
 
 def _digest_function(function: FunctionType, text: str) -> str:
-    # Typed in, or in a cell of a notebook: its own text and that of what it calls.
+    # Typed in, or in a cell of a notebook: its own text and that of its callees.
     return hashlib.sha256(text.encode()).hexdigest() if text else text_digest(function)
 
 
@@ -201,7 +201,7 @@ def _version(library: str) -> str:
     except ImportError:
         version = None
     if version is None:
-        # A distribution may have another name than what it is imported by.
+        # A distribution may have another name than its import.
         owners = metadata.packages_distributions().get(library, ())
         version = next(map(metadata.version, owners), None)
     if version is None:

@@ -18,10 +18,10 @@ Result = TypeVar("Result")
 class StrategySource:
     """The file that a strategy was read from."""
 
-    path: str  # as it was given
+    path: str  # the given one
     text: str  # all of it
     sha256: str  # of the text, hexadecimal
-    # Whether the strategy reads functions of the file, so that all of its text matters.
+    # True if the strategy reads functions of the file, so that all of its text matters.
     has_functions: bool = False
 
 

@@ -195,7 +195,7 @@ def _of_market(
     markets = [name for name in column.unique().to_pylist() if name]
     otherwise = ""
     if market is None and len(markets) > 1:
-        # Contracts that follow one another may be meant as one series.
+        # Consecutive contracts may be meant as one series.
         steps = np.diff(read_alike(arrays, layout, options, where)[0])
         if (steps > 0).all() or (steps < 0).all():
             otherwise = ", or read all rows as one market with --column symbol=none"

@@ -209,7 +209,7 @@ class ExchangeSource:
 
     def pages(self, span: TimeRange) -> Iterator[Floats]:
         """Bars [N, 6] of a range that have closed, as `PageReader.pages`."""
-        # At the end of the range that is wanted, a bar counts when it has closed.
+        # At the end of the wanted range, a bar counts when it has closed.
         last_ms = (max(span.end_ns, self._request.span.end_ns) - self._request.step_ns) // MS_NS
         for page in self.reader.pages(span.start_ns // MS_NS, span.end_ns // MS_NS):
             yield page[page[:, 0] <= last_ms]

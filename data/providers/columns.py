@@ -65,10 +65,10 @@ class Layout:
     values: tuple[str, ...]  # of open, high, low, close, volume; the last may be empty
     symbol: str | None = None
     same_times: tuple[tuple[str, ...], ...] = ()  # others at which bars open: equal to `times`
-    closes: tuple[str, ...] = ()  # at which bars close, for times whose name shows no end
+    closes: tuple[str, ...] = ()  # at which bars close, for times with a name that shows no end
     tick_volume: str | None = None  # counts ticks, for where the volume is zero throughout
     volumes: tuple[tuple[str, str], ...] = ()  # asset to column, of both assets of a pair
-    aligned: tuple[tuple[str, str], ...] = ()  # name to column, as a person asked for
+    aligned: tuple[tuple[str, str], ...] = ()  # name to column, by a person's flags
     market: str | None = None
     notes: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()  # names or places of time and values in an assumed order

@@ -70,7 +70,7 @@ def _read(text: Text, path: Path, market: str | None, options: LoadOptions) -> R
     count = max(text.line_feeds - cut.count(b"\n"), text.returns - cut.count(b"\r"))
     refuse_rows(count, len(layout.used), where, CELL_GROWTH * options.max_bytes)
     rows = _Rows(text, header, where)
-    # Rows of one market are picked first, whose numbers may be written in another way.
+    # Rows of one market are picked first: its numbers may be written in another way.
     is_whole = layout.symbol is None or market is None
     plain = _read_plain(rows, layout, options) if is_whole else None
     columns, dots = plain or (rows.parse(layout.used), None)

@@ -133,7 +133,7 @@ def _message_bytes(message: pa.ipc.Message) -> int:
     if buffers is None:
         return body
     start = buffers + _number(meta, buffers)
-    # A packed buffer begins with its size unpacked, below zero where it is not packed after all.
+    # A packed buffer begins with its size unpacked, below zero if it is plain after all.
     size = 0
     for k in range(_number(meta, start)):
         offset, length = struct.unpack_from("<qq", meta, start + 4 + 16 * k)

@@ -216,7 +216,7 @@ def _find_places(
     try:
         time_ns, _ = read_times(texts, None, "")
     except TableError:
-        # The reader asks for their format next.
+        # The reader needs their format next.
         time_ns = np.arange(len(rows)) * DAY_NS
     has_market = time > 0 and kinds[0] == "x"
     is_market = np.array([not has_market or row[0] == rows[0][0] for row in rows])

@@ -49,7 +49,7 @@ def to_utf8(text: bytes, where: str) -> tuple[bytes, tuple[str, ...]]:
         text = text.removeprefix(codecs.BOM_UTF8)
     try:
         whole = pa.py_buffer(np.array([0, len(text)], dtype=np.int64))
-        # Text is checked where it lies: as a string it would take up to four times its bytes.
+        # Text is checked in place: as a string it would take up to four times its bytes.
         pa.LargeStringArray.from_buffers(1, whole, pa.py_buffer(text)).validate(full=True)
     except pa.ArrowInvalid:
         return _from_code_page(text, where)

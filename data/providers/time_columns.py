@@ -298,7 +298,7 @@ def _read_apart(days: Coded, clocks: Coded, label: str, time_format: str | None)
         return read_written(whole, label, time_format)
     n_days = len(day_texts)
     at_firsts = written.time_ns[pc.index(day_texts, firsts[0]).as_py()]
-    # Behind the last value, in place of one that is missing.
+    # Behind the last value, in place of a missing one.
     day_ns = np.append(written.time_ns[:n_days], NO_TIME)
     clock_ns = np.append(written.time_ns[n_days:], NO_TIME)
     time_ns = np.empty(len(day_codes), np.int64)

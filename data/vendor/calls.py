@@ -35,7 +35,7 @@ class CallError(Exception):
     words: str
     status: int = 0  # of the answer; 0 where there was none
     can_repeat: bool = False  # whether the same call may succeed later
-    # Seconds for which the vendor asks to wait; None where it states none.
+    # Seconds to wait by the vendor's word; None without one.
     retry_after_s: float | None = None
     body: bytes = b""  # first part of the answer, for the vendor's own words
     tries: int = 1  # calls that were made

@@ -59,7 +59,7 @@ class PageReader:
         self._limit, self._is_last = max(limit, LEAST), is_last
         self._most = 0  # most bars of an answer: so many always fit
         self._far = 0  # bars that a range of the limit surely reaches
-        self._reach = 0  # largest limit whose answer began where it should
+        self._reach = 0  # largest limit with an answer that began in the right place
         self._lead = 0  # bars by which a range begins earlier, as its first bar does not come
         self._has_first = False  # whether an answer held the bar at which its range begins
         # Answers that came from the front of a range without an end.
@@ -88,7 +88,7 @@ class PageReader:
         self._next = np.inf
         rows = NONE
         for _ in range(2):
-            # An answer that is empty, or late, may be an old one: the same is asked again.
+            # An empty or late answer may be an old one: the request is repeated.
             most = self._most
             answer = self._from(at, self._lead, self._limit)
             rows = answer if len(answer) else rows

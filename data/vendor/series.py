@@ -76,7 +76,7 @@ class Fetching:
     watch: Watch = field(default_factory=StepLog)
     accept_missing: bool = False  # whether to take bars although whole sessions are missing
     units: Mapping[str, str] = field(default_factory=lambda: MONTHS)
-    # Whether pieces that are not whole, empty, or may change are fetched anew each time.
+    # True if incomplete, empty or changing pieces are fetched anew each time.
     is_whole_only: bool = False
 
     def write_again(self, start: str, end: str) -> str:
@@ -246,7 +246,7 @@ class _Fill:
                 f"{cache.key}: {name_days(days)} without any bar; --from and --to avoid them, "
                 "--accept-missing takes them as they are"
             )
-        # Before they are kept: a fetch that is killed then leaves no pages that none asks for.
+        # Before they are kept: a killed fetch then leaves no pages without a reader.
         PageDraft(cache.folder, start_ns).path.unlink(missing_ok=True)
         return replace(bars, missing=days)
 
@@ -256,7 +256,7 @@ class _Fill:
         kept = [page for page in draft.read() if page[-1, 0] * MS_NS < span.end_ns]
         pages = source.pages(span)
         if kept:
-            # The last page is asked for again, and shows whether the others still hold.
+            # The last page is fetched again, and shows whether the others still hold.
             last = kept.pop()
             start_ns = int(last[0, 0]) * MS_NS
             resumed = source.pages(TimeRange(start_ns, span.end_ns))

@@ -34,9 +34,9 @@ class Address:
 
     text: str  # as it was named
     local: int = 0  # workers to begin on this machine; 0 where others began them
-    scheduler: str = ""  # its address; empty of one that is to be begun here
+    scheduler: str = ""  # its address; empty for one to be started here
     tls: Path | None = None  # folder of `KEY_FILES`; None without encryption
-    # Whether hosts may be spoken to that anybody between can read and command.
+    # True if hosts are allowed that anybody between can read and command.
     is_plaintext: bool = False
 
     def __post_init__(self) -> None:

@@ -75,7 +75,7 @@ def begin_workers(count: int) -> Iterator[LocalCluster]:
                     silence_logs=logging.CRITICAL,
                 )
             except (TimeoutError, AssertionError, RuntimeError) as error:
-                # The library ends a worker that is late, and asserts that it is not.
+                # The library ends a late worker, and asserts that it is not late.
                 if str(error) not in ("", str(Status.starting), "Nanny failed to start."):
                     raise
                 raise WorkersLostError(

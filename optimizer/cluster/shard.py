@@ -27,7 +27,7 @@ class Shard:
     costs: Costs  # as of the search
     device: str  # to evaluate on; ``"auto"`` is a GPU where the worker has one
     threads: int | None  # cores to use at most; all of a worker's if None
-    memory: int | None  # for rows, of one host; half of what is free if None
+    memory: int | None  # for rows, of one host; half of the free memory if None
     beside: int  # shards of one worker
 
     def on_host(self, share: int) -> "_Held":

@@ -274,7 +274,7 @@ def on_shards(
     """
 
     def make_evaluator(task: Task, device: Device) -> TaskEvaluator:
-        # Also where it is searched here: workers are to judge it.
+        # Also for a search here: workers are to judge it.
         refuse_own_indicators(task.spec)
         why = _hinders(task, least_s)
         if not why:

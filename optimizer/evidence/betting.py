@@ -26,7 +26,7 @@ FEWEST_SEARCHES = 142
 class Tally:
     """Count of null searches that did at least as well, and the bet on their order."""
 
-    searches: int  # those that count, in the order of their numbers
+    searches: int  # counted ones, in the order of their numbers
     at_least: int  # those of them that were at least as good
     best: float = 1.0  # the greatest wealth so far
     is_stopped: bool = False  # whether the rest, of those planned, could change nothing

@@ -42,9 +42,9 @@ class BootstrapRecord(Statistic):
 
     resamples: int  # B
     block: Number  # mean length of a run of days
-    # Of the greatest studentised mean, where hopeless trials count least (Hansen).
+    # Of the greatest studentised mean, with hopeless trials counted least (Hansen).
     spa_lower: Number
-    spa_p: Number  # the consistent p, the one that is shown
+    spa_p: Number  # the consistent p, shown first
     spa_upper: Number  # where hopeless trials count like others
     why: Why = field(default_factory=dict)
 

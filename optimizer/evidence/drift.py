@@ -55,7 +55,7 @@ class DriftRecord(Payload):
     evidence: float  # after the last of them
     alarm_at: int | None = None  # number of the trade with which it came, from 1; None for none
     limit: float = ALARM
-    sentence: str = ""  # evidence and limit in one line, for those who read only that
+    sentence: str = ""  # evidence and limit in one line, to be read alone
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sentence", self._describe())

@@ -28,7 +28,7 @@ class Figure:
     """
 
     value: float  # NaN where undefined; may be infinite
-    why: str = ""  # the reason in a few words, empty where it is defined
+    why: str = ""  # the reason in a few words, empty if defined
 
     def __post_init__(self) -> None:
         if math.isnan(self.value) != bool(self.why):

@@ -55,7 +55,7 @@ class HeldOutRecord(OutOfSample):
     # Some metrics of each member in all windows, searched on and held out.
     by_window: tuple[Mapping[str, tuple[Number, ...]], ...] = ()
     why: Why = field(default_factory=dict)
-    # Whether the steps of the run's schedule traded there, not the pick.
+    # True if the steps of the run's schedule traded there, not the pick.
     by_steps: Annotated[bool, OPTIONAL] = False
     strength: Number = None  # of all trades
 

@@ -111,7 +111,7 @@ class Judgement(Payload):
     robust: RobustRecord | None = None
     causal: CausalRecord | None = None
     held_out: HeldOutRecord | None = None
-    # Of the search repeated through time; the verdict is about it where it was made.
+    # The search repeated through time; the verdict is about it if it was made.
     schedule: Annotated[ScheduleRecord | None, OPTIONAL] = None
     # Edges that the search would find, where that was measured.
     power: Annotated[PowerRecord | None, OPTIONAL] = None

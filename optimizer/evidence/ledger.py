@@ -34,7 +34,7 @@ class LedgerRecord(Payload):
     believed: int  # that may be believed together
     wealth: Number  # e-value of one of them, the mean of its seeds
     is_believed: bool  # whether that one may be
-    # Sets of goals that runs of the folder were given on the bars of this one.
+    # Sets of goals of the folder's runs on the bars of this one.
     goals: Annotated[int, OPTIONAL] = 0
     # Searches of the folder that were no search, but a single candidate.
     tried: Annotated[int, OPTIONAL] = 0

@@ -126,14 +126,14 @@ class Job(NamedTuple):
 
     cuts: tuple[Cut, ...]
     members: Ints  # [M] numbers
-    readers: Ints  # places among them of those whose rows are compared
+    readers: Ints  # places among them of members with compared rows
     whole: Sequence[Ledger] = ()  # ledgers [W] of the only member, where its trades are compared
 
 
 class CutAnswers(NamedTuple):
     """Results of members [M] at a cut."""
 
-    known: Floats  # [M, W, A] accumulators before it, and of the account where it is one
+    known: Floats  # [M, W, A] accumulators before it, and of the common account
     following: Floats  # [M, W, A] with the bars behind it
     ledgers: Sequence[Ledger]  # [W] with the bars behind it, where trades are compared
 
@@ -152,7 +152,7 @@ class Proof:
         self._is_account, self._rests = is_account, task.spec.entry is not None
         delay = task.spec.delay
         own = delay.gene.low if isinstance(delay, GeneValue) else resolve_value(delay, {})
-        # Bars behind a cut at whose opens those enter that were signalled before it.
+        # Bars behind a cut with entries signalled before it.
         self._late = 0 if is_account else task.costs.entry_delay + int(own)
         # It may not hold the proof, and with it an engine, in a circle.
         spec, series = task.spec, task.markets.series
@@ -203,13 +203,13 @@ class Proof:
             for bars, window in zip(series, cut.windows, strict=True)
         ]
         is_next = np.array(opens) == min(opens)
-        # Whether a reversal is rejected, and the position stays, hangs on the price of its entry.
+        # The price of its entry decides whether a reversal is rejected and the position stays.
         if way == "open" or not (self._late or self._task.spec.reverse):
             was, now = (
                 count_answers(each.following[:, is_next], way, rests=self._rests)
                 for each in (known, seen)
             )
-            # Those that leave by condition at later bars behind the cut are wrong.
+            # Exits by condition at later bars behind the cut are wrong.
             differ |= (was != now)[..., int(self._late > 0) :].any(axis=(1, 2))
         if way == "open" and job.whole:
             for window, whole, bars, ledger in zip(
@@ -217,7 +217,7 @@ class Proof:
             ):
                 if window.end == self._task.markets.windows[whole].end:
                     continue  # The whole ledger ends here as well.
-                # What rests may be entered at another price, behind the cut.
+                # A resting order may be filled at another price, behind the cut.
                 entered = int(np.searchsorted(bars.timestamp, min(opens) + (not self._rests)))
                 of_all = job.whole[whole if self._is_account else 0]
                 differ |= not is_beginning(ledger, of_all, window.end, entered)
@@ -299,7 +299,7 @@ class Proof:
         every, ends, length = self._task.markets.series, _find_ends(cut.windows), 1 + self._late
         if not self._is_account:
             return [poison_bars(every[number], end, way, length) for number, end in ends.items()]
-        # What no window reads may be whole.
+        # Bars outside every window may be whole.
         return [
             poison_bars(bars, ends[number], way, length) if number in ends else bars
             for number, bars in enumerate(every)
@@ -372,7 +372,7 @@ def cut_front(
 
 def _build_engine(task: "Task", series: Sequence[Bars], windows: Sequence[Window]) -> "Engine":
     """An engine of a task's strategy on a CPU."""
-    # Who only shows a record needs none.
+    # Showing a record needs none.
     from engine.out_of_core import create_engine
 
     return create_engine(

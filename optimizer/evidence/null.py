@@ -82,7 +82,7 @@ class NullKind(Payload):
     wealth: float  # the greatest of the bet on the pick's strength, which alone decides
     strength: Compared  # of the pick
     objectives: Mapping[str, Compared]  # the best of each over the front
-    hypervolume: Compared | None  # of the front; None where it is undefined
+    hypervolume: Compared | None  # of the front; None if undefined
     strengths: tuple[Number, ...]  # of each search that counts, None of an empty front
 
     @property
@@ -152,7 +152,7 @@ class NullRecord(Statistic):
     def states(self, keep: str, kind: str, count: int) -> bool:
         """True if it follows from so many searches on a kind of bars with a rhythm."""
         made = self.kinds.get(kind)
-        # Whether mirrored bars count is decided by what was found on shuffled ones.
+        # The findings on shuffled bars decide whether mirrored ones count.
         return self.keep == keep and (made is None or made.stopped or made.run >= count)
 
 
@@ -200,7 +200,7 @@ class NullSearch(Numbered):
     trades: int = 0
     # Name to the best of any member, in natural sense.
     objectives: Annotated[Mapping[str, float], OPTIONAL] = field(default_factory=dict)
-    # Of the front from an account that does nothing; None where that is undefined.
+    # The front's, measured from an idle account; None if undefined.
     hypervolume: float | None = None
 
     @property
@@ -238,7 +238,7 @@ class OnNullMarkets:
 class NullSetup(OnNullMarkets, OneSearchSetup[NullJob, NullSearch]):
     """Setup that null searches of one run have in common."""
 
-    # With the seed of the run and the generations that it reached; without what is held out.
+    # With the seed of the run and the generations that it reached; without held-out bars.
     task: "Task"
     keep: Keep | Literal["auto"] = "auto"  # rhythm that shuffled bars keep
     warm_start: Floats | None = None  # [N, G] genomes that the run began with

@@ -214,7 +214,7 @@ def _shuffle_series(body_words: Words, gap_words: Words, series: _Series) -> Bar
     gap, *body = series.ratios
     gaps = gap[series.gaps.shuffle(gap_words[series.number])]
     ratios = _Ratios(gaps, *(column[bodies] for column in body))
-    # Numbers of the bars [T] whose bodies, volumes and aligned columns stand at each bar.
+    # Numbers of the bars [T] that give each bar its body, volume and aligned columns.
     numbers = np.concatenate([np.arange(kept), series.moving[bodies]])
     extra = {
         name: column if name in bars.dated else column[numbers]

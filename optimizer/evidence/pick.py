@@ -45,7 +45,7 @@ class PickRecord(Numbers):
     strength: Number
     trades: int
     why: Why = field(default_factory=dict)
-    # Whether a person named it; else it is that of greatest strength.
+    # True if a person named it; else it is that of greatest strength.
     is_named: Annotated[bool, OPTIONAL] = False
     mean_r: Number = None  # of its trades on the searched bars
     # Number of trades there, of symbols with any.

@@ -33,7 +33,7 @@ CRITICAL, SPREADS = np.arange(0.0, 12.0, 0.05), np.arange(0.3, 2.0, 0.05)
 class PlantedSearch(NullSearch):
     """Outcome of a search on a market with a planted edge."""
 
-    edge_trades: int = 0  # of the candidate whose signals have it
+    edge_trades: int = 0  # of the candidate with these signals
     edge_strength: float = 0.0  # theirs, without chance
 
     def is_found(self, nulls: Sequence[float]) -> bool:
@@ -46,7 +46,7 @@ class PlantedSearch(NullSearch):
 class PowerRow(Payload):
     """Markets with an edge of one mean R, and how many were found."""
 
-    edge: float  # of a trade of the candidate whose signals have it
+    edge: float  # of a trade of the candidate with these signals
     strength: float  # of these edges, their mean
     markets: int
     found: int
@@ -60,7 +60,7 @@ class PowerRecord(Statistic):
     nulls: int  # null searches that planted markets were held against
     keep: str  # rhythm that shuffled bars kept
     trades_per_year: float  # of the candidates, in the middle
-    critical: float  # strength of an edge of which half are found
+    critical: float  # strength of an edge that is found in half of the markets
     spread: float  # of the strengths from which on single edges are found
     rows: tuple[PowerRow, ...]  # by edge
 

@@ -84,9 +84,9 @@ class RobustRecord(Statistic):
     neighbours: int  # how many there are
     costs: tuple[CostRecord, ...]  # its trades at other costs
     break_even_bp: Number  # costs a side at which nothing is left
-    charged_bp: float  # those that were charged
+    charged_bp: float  # the charged ones
     delay: Number  # strength when each entry comes a bar later
-    undecided: Number  # share of trades of which a bar does not tell what came first
+    undecided: Number  # share of undecided trades
     target_first: Number  # strength by the better reading of each of them
     left_out: Mapping[str, Number]  # mean R without each symbol or group of bars, by name
     # Deepest falls of the middle account, and of the worst 5 and 1 % of orders.

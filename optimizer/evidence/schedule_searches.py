@@ -71,7 +71,7 @@ class StepSetup(OnWindows[StepPick]):
     settings: StepSettings
     warm_start: Floats | None = None
     engine: Engine | None = None
-    # That the run searched, of which `min_trades` is; those of the task if None.
+    # The run's search settings, with its `min_trades`; the task's if None.
     n_bars: int | None = None
 
     @cached_property

@@ -59,9 +59,9 @@ class Facts:
     trades: int  # of the pick; 0 where the front is empty
     command: str  # that would judge the run
     seconds: float  # how long it would take
-    # Of the pick over the searched bars; NaN where it is undefined or unknown.
+    # The pick's over the searched bars; NaN if undefined or unknown.
     strength: float = math.nan
-    mean_r: float = math.nan  # of the pick's trades there; NaN where it is undefined or unknown
+    mean_r: float = math.nan  # of the pick's trades there; NaN if undefined or unknown
     # Null searches by strength, of each kind of bars; mirrored ones are needed where the shuffled
     # ones do not say luck.
     nulls: Mapping[str, Tally] = field(default_factory=lambda: MappingProxyType({}))
@@ -72,8 +72,8 @@ class Facts:
     # Fronts that held-out bars sharing a bar with these were opened for, this included.
     looks: int = 1
     searches: int = 1  # distinct fronts that were searched on bars overlapping these, this included
-    ledger: LedgerRecord | None = None  # of the folder; None where it is not known
-    # Of `optimizer.evidence.robust.CHECKS` those that were made, and whether they passed.
+    ledger: LedgerRecord | None = None  # of the folder; None if unknown
+    # Results of the checks made, of `optimizer.evidence.robust.CHECKS`.
     checks: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}))
     is_warm_started: bool = False  # whether it began from a run on bars that overlap these
     is_approximate: bool = False  # whether null searches used forecasts that were not fitted again
@@ -118,7 +118,7 @@ class Verdict(Payload):
 
     grade: str  # one of `optimizer.grades.GRADES`
     sentence: str  # the first line wherever the front is shown
-    reasons: tuple[str, ...] = ()  # facts that decided beside it, first those that disagree
+    reasons: tuple[str, ...] = ()  # further deciding facts, first the contradicting ones
 
     def __post_init__(self) -> None:
         if self.grade not in GRADES:
@@ -211,7 +211,7 @@ def _grade_not_judged(facts: Facts) -> Verdict | None:
 
 def _grade_weak(facts: Facts) -> Verdict | None:
     reasons = [*_list_losses(facts), *_list_search_limit(facts)]
-    # Of a schedule its stitched trades have to confirm.
+    # The stitched trades of a schedule have to confirm.
     is_held = facts.schedule is None and facts.held_out_confirms
     if not (facts.folds_confirm or is_held):
         reasons.append(_explain_unconfirmed(facts))
@@ -243,7 +243,7 @@ def _grade_schedule(facts: Facts) -> Verdict | None:
 def _grade_holds(facts: Facts) -> Verdict:
     unseen, is_pick = (facts.held_out, True) if facts.held_out_confirms else (facts.folds, False)
     assert unseen is not None, "without one the grade is weak"
-    # What is missing passes no check.
+    # A missing check does not pass.
     failed = [name for name in CHECKS if not facts.checks.get(name, False)]
     opening = "Held" if is_pick else SEARCHING
     sentence = f"{opening} on bars the search had not seen: {_describe_mean(unseen)}"

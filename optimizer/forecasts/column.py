@@ -66,7 +66,7 @@ class ForecastRecord(Payload):
 
     settings: Mapping[str, str | int | bool]  # fields of `ForecastSettings`
     features: tuple[str, ...]  # each in the words of the language
-    data: tuple[DataSpan, ...]  # what it was fitted on
+    data: tuple[DataSpan, ...]  # its training bars
     bar_s: float  # seconds that a bar lasts
     known_from: str  # when a number could be read
     code: str  # SHA-256 of the text that decided it

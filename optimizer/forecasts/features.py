@@ -48,7 +48,7 @@ class Samples:
     """Bars of all series, those of one series after those of the one before: R of them."""
 
     features: Floats  # [R, F], NaN where unknown
-    target: Floats  # [R], NaN where it is not over at the last bar, or unknown
+    target: Floats  # [R], NaN if it is not over at the last bar, or unknown
     opens_ns: Ints  # [R], when a bar opens
     done_ns: Ints  # [R], when its target is known; `NEVER` where that is after the last bar
     moment: Ints  # [R], which of the distinct times of all series a bar opens at

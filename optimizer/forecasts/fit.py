@@ -41,11 +41,11 @@ AT_ONCE = 16_384
 class Fitted:
     """Forecasts, and their rivals."""
 
-    samples: Samples  # what was seen
+    samples: Samples  # the outcomes
     folds: tuple[Fold, ...]  # all refits
     values: Floats  # [R] forecasts, NaN where there is none
     means: Floats  # [R], the mean of the targets that each refit trained on
-    lines: Floats  # [R], what the ridge forecasts
+    lines: Floats  # [R], forecasts of the ridge
     weights: str  # SHA-256 of all trained weights, fold after fold, seed after seed; empty without
 
 
@@ -237,7 +237,7 @@ def ridge(samples: Samples, fold: Fold, rows: Ints, window: int) -> Floats:
     for begin in range(0, len(rows), AT_ONCE):
         part = slice(begin, begin + AT_ONCE)
         seen = _windows(samples, fold, rows[part], window)
-        # A sum of its own for each row: which others are asked must not decide its bits.
+        # A sum of its own for each row: other rows must not decide its bits.
         forecasts[part] = np.einsum("nd,d->n", seen, slopes)
     return fold.target[0] + fold.target[1] * forecasts
 

@@ -25,12 +25,12 @@ class Fold:
     """One refit."""
 
     refit_ns: int  # when
-    trained: Ints  # [N], rows whose features and targets are known in time
+    trained: Ints  # [N], rows with features and targets known in time
     fitted: Ints  # [M], those of them that a network's steps draw from
-    checked: Ints  # [V], those that measure it, later than all targets of `fitted`
+    checked: Ints  # [V], rows that measure it, later than all targets of `fitted`
     asked: Ints  # [Q], rows that are forecast
     centre: Floats  # [F], mean of each feature over `trained`
-    scale: Floats  # [F], its standard deviation; 1 where it never changes
+    scale: Floats  # [F], its standard deviation; 1 if it never changes
     target: tuple[float, float]  # mean and standard deviation of targets over `trained`
 
 

@@ -54,7 +54,7 @@ class SkillFigures(Payload):
 class Skill(Payload):
     """Skill in all and by refit."""
 
-    sentence: str  # what to believe; "no skill" comes first where it is so
+    sentence: str  # the conclusion; "no skill" comes first
     has_skill: bool  # whether it is better than nothing and than the mean
     whole: SkillFigures  # over all bars
     folds: tuple[tuple[str, SkillFigures], ...]  # refit and figures of each

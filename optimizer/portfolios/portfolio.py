@@ -84,7 +84,7 @@ class PortfolioResult:
     components: tuple[ComponentFigures, ...]
     metrics: dict[str, float]  # of the account
     undefined: dict[str, str]  # why others are not there
-    # As of `Caveats`.
+    # See `Caveats`.
     gone: str
     best_trade: BestTradeRecord | None
     correlations: tuple[Correlation, ...]
@@ -95,10 +95,10 @@ class PortfolioResult:
     rank: str | None
     notes: tuple[str, ...]
     expected: YearRecord | None  # growth of the account a year; None where not known
-    # Of the account, then of each component alone; not in JSON.
+    # The account's, then those of each component alone; not in JSON.
     lines: tuple[EquityLine, ...] = field(default=(), compare=False, repr=False)
     bar_times: Ints | None = field(default=None, compare=False, repr=False)  # opens of all bars
-    # Of those in months in which every component has bars.
+    # In months in which every component has bars.
     month_times: Ints | None = field(default=None, compare=False, repr=False)
 
     @property

@@ -202,7 +202,7 @@ def hypervolume(objectives: Floats, low: Floats, high: Floats) -> float:
         `EXACT_OBJECTIVES` objectives an estimate within the box, at most 1.
     """
     scaled = (objectives - low) / (high - low)
-    # A library that is given what is no number ends the process.
+    # The library ends the process at anything but a number.
     is_inside = (np.isfinite(scaled) & (scaled < 1.0)).all(axis=1)
     if not is_inside.all():
         scaled = scaled[is_inside]

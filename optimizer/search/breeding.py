@@ -62,7 +62,7 @@ class Brood:
 
     genomes: Floats  # [P, G]
     lineage: Serials  # [P, 4], columns `LINEAGE`; serials are still unknown
-    is_repaired: Bools  # [P], whose genes broke a constraint when they were drawn
+    is_repaired: Bools  # [P], genomes with a constraint broken when they were drawn
 
     def __len__(self) -> int:
         return len(self.genomes)
@@ -129,7 +129,7 @@ class BreedingPlan:
     rates: tuple[float, ...]  # [K], share of each operator in `ADAPTED`; their sum is 1
     elite: float  # chance of a parent to come from the archive
     immigrants: float  # share of the newcomers from anywhere
-    ranking: Ranking | None = None  # of the parents, where it is known
+    ranking: Ranking | None = None  # of the parents, if known
 
 
 def compute_rates(credits: Sequence[float]) -> tuple[float, ...]:
@@ -224,7 +224,7 @@ def _breed(
         chosen = np.where(numbers[0] < plan.elite, elites, chosen)
     # Rows of children, in this order: crossed, swapped, moved by a difference, nudged.
     moving, nudged = n_cross + n_swap, n_bred - n_nudged
-    # Of two children the first counts, which the crossover puts in the mother's place.
+    # The first of two children counts, in the mother's place.
     pairs = pool.take(chosen[: 2 * n_cross], axis=0)
     crossed = toolbox.mate(draws("crossover"), pairs, both=False)
     mothers = pool.take(chosen[2 * n_cross :: 2], axis=0)

@@ -101,7 +101,7 @@ class Generation:
     population: Population  # the survivors
     evaluated: int  # individuals that were sent to the engine in this generation
     seconds: float  # wall time of this generation
-    repaired: int  # individuals whose genes broke a constraint and were repaired
+    repaired: int  # individuals repaired because of a broken constraint
     rejected: Mapping[str, int]  # name of a failure to how many of the evaluated individuals had it
     # The best compromises of all generations so far, as the search keeps them.
     archive: Population = field(default_factory=lambda: empty_population(0, 0))

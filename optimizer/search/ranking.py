@@ -41,7 +41,7 @@ class Ranking:
         """Indices [P], best first; the earlier index first where rank and crowding are equal."""
         order: Indices = rising_orders(-self.crowding[None])[0]
         ranks = self.ranks[order]
-        # Of 16 bits or less, so that numpy counts instead of comparing.
+        # With 16 bits or less, numpy counts instead of comparing.
         kind = np.uint16 if ranks.max(initial=0) < 2**16 else np.int64
         return order.take(ranks.astype(kind).argsort(kind="stable"))
 

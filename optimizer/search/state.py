@@ -25,7 +25,7 @@ class State:
     archive: Population  # the best compromises so far
     memory: Memory  # what must be known beside them
     hypervolume: float = 0.0  # of the archive, 0 before it can be measured
-    ranking: Ranking | None = None  # of the survivors, where it is known
+    ranking: Ranking | None = None  # of the survivors, if known
 
 
 def initial_state(problem: Problem, settings: SearchSettings, last: Generation | None) -> State:

@@ -110,6 +110,6 @@ def _copies_last(violations: Floats, ranking: Ranking) -> Indices:
     if not ranking.is_copy.any():
         return ranking.ranks
     n_fronts = int(ranking.ranks[violations == 0].max()) + 1
-    # The infeasible, whose ranks begin after the last front, stay behind.
+    # The infeasible stay behind, with ranks after the last front.
     is_moved = ranking.is_copy | (violations > 0)
     return np.where(is_moved, ranking.ranks + n_fronts, ranking.ranks)

@@ -48,7 +48,7 @@ class _Judged(NamedTuple):
 
     source: str  # where they were
     trades: int  # how many there were by the judgement
-    # Who entered them: the steps of a schedule, or genes, each on bars of its own.
+    # The steps of a schedule, or genes, entered them, each on their own bars.
     by: ScheduleRecord | Sequence[tuple[Mapping[str, GeneText], Spans]]
 
 
@@ -134,7 +134,7 @@ def _find_judged(store: RunStore, result: RunResult, judgement: Judgement | None
         held_out, made, folds = judgement.held_out, judgement.schedule, judgement.folds
         if held_out is not None and judgement.pick is not None:
             counts["held-out bars"] = held_out.trades
-            # Of a schedule the steps traded there; new trades are held against those before.
+            # The steps of a schedule traded there; new trades are compared with earlier ones.
             if not held_out.by_steps:
                 part = judgement.pick.genes, result.data.held_out
                 judged.append(_Judged("held-out bars", held_out.trades, [part]))

@@ -61,7 +61,7 @@ class SignalLeg(Payload):
     number: int  # from 1, in the order of the strategy
     price: float
     share: float  # of the position
-    bar: str | None = None  # when the bar opened that reached it; None where it is left
+    bar: str | None = None  # open of the bar that reached it; None for the rest
 
 
 @dataclass(frozen=True, kw_only=True)

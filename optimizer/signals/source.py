@@ -59,7 +59,7 @@ class Signal(Payload):
     verdict: Verdict
     now: str  # the clock
     symbols: tuple[SymbolState, ...]
-    # Mean R that the member is expected to earn; None where it is not known, and of a schedule.
+    # Expected mean R of the member; None if unknown, and for a schedule.
     expected: ExpectedRecord | None = None
     outlook: str = ""  # sentence on that, or how to find it out; empty of no result
     step: SignalStep | None = None  # of a schedule; None of a member

@@ -22,7 +22,7 @@ class RunAnswer(Payload):
     cagr: float | None = None
     max_drawdown: float | None = None
     wealth: float | None = None  # e-value against luck; None before null searches
-    # Mean R that is expected on other bars; None where it is not known, and of a schedule.
+    # Expected mean R on other bars; None if unknown, and for a schedule.
     expected: float | None = None
     expected_cagr: float | None = None  # growth a year that goes with it
 

@@ -28,7 +28,7 @@ LARGEST_BYTES = 65_536
 class Labels:
     """Tags and note that a person gave a run."""
 
-    tags: tuple[str, ...] = ()  # words, each once, in the order in which they were given
+    tags: tuple[str, ...] = ()  # words, each once, in their order
     note: str = ""  # one line; empty without
 
     def add(self, words: Iterable[str]) -> "Labels":

@@ -41,7 +41,7 @@ class RunSummary:
 
     id: str
     path: Path
-    # ``finished``, ``running``, ``interrupted``, ``damaged`` where it cannot be read, `LEFT_OUT`.
+    # ``finished``, ``running``, ``interrupted``, ``damaged`` if unreadable, `LEFT_OUT`.
     status: str
     created_at: str | None = None
     strategy: str | None = None
@@ -49,9 +49,9 @@ class RunSummary:
     generations: int = 0  # how many are recorded and can be trusted, the initial one included
     planned: int | None = None  # how many it was to have, the initial one not included
     front_size: int | None = None  # members of the final front, once it is finished
-    verdict: str | None = None  # grade of its newest judgement; None where it was not judged
+    verdict: str | None = None  # grade of its newest judgement; None without one
     symbols: tuple[str, ...] = ()  # that it searches on
-    # Of its pick on searched bars, as the four numbers that follow.
+    # The pick's on searched bars, as are the four numbers that follow.
     strength: float | None = None
     total_return: float | None = None
     trades: int | None = None
@@ -60,13 +60,13 @@ class RunSummary:
     wealth: float | None = None  # e-value of its search; None before null searches
     expected: float | None = None  # mean R a trade of its pick on other bars; None where not known
     expected_cagr: float | None = None  # growth a year that goes with it
-    question: str | None = None  # digest of all that it was asked but its seed
+    question: str | None = None  # digest of its whole question but the seed
     goals: tuple[str, str] | None = None  # digests of its bars, and of its goals on them
     tags: tuple[str, ...] = ()  # that a person gave it, as the `note`
     note: str = ""
-    drift: str = ""  # of trades since, in a line; empty where it was never watched
+    drift: str = ""  # of trades since, in a line; empty if it was never watched
     damaged: str = ""  # why it is left out, or cannot be trusted whole; empty for a sound run
-    # Rank in the order of creation, 0 of older versions; None where it cannot be read.
+    # Rank in the order of creation, 0 for older versions; None if unreadable.
     number: int | None = None
 
 
@@ -96,7 +96,7 @@ def find_next_number(runs_dir: Path) -> int:
     try:
         folders = list_run_folders(runs_dir)
     except StoreError:
-        # Creating a run there names what is wrong.
+        # Creating a run there names the fault.
         return 1
     return 1 + max((_read_run_number(folder) or 0 for folder in folders), default=0)
 

@@ -81,8 +81,8 @@ class Chain:
     """The records that follow, one from the other, from the header on."""
 
     records: list[Record] = field(default_factory=list)
-    generations: list[Record] = field(default_factory=list)  # those that count, by number
-    result: Record | None = None  # the one that counts; None before the end of a run
+    generations: list[Record] = field(default_factory=list)  # valid ones, by number
+    result: Record | None = None  # the valid one; None before the end of a run
     broken: str = ""  # why there is no further record; empty where there simply is none
 
     @property

@@ -88,7 +88,7 @@ def open_reader(path: Path) -> sqlite3.Connection:
         except sqlite3.OperationalError:
             journal, log = (path.with_name(path.name + end) for end in ("-journal", "-wal"))
             if journal.exists():
-                # Undoes a transaction whose owner died in it, which only who may write can do.
+                # Undoes a transaction whose owner died in it; only a writer can.
                 with closing(_connect(path, "rw")) as connection:
                     connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
                 return _open_reader(path, "ro")
@@ -167,7 +167,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 def _open_reader(path: Path, mode: str) -> sqlite3.Connection:
     connection = _connect(path, mode)
     try:
-        # Lets SQLite read what is left of a file that was cut; a reader cannot write schemas.
+        # Lets SQLite read the rest of a cut file; a reader cannot write schemas.
         connection.execute("PRAGMA writable_schema=ON")
         _check_kind(connection, path)
     except BaseException:
@@ -190,7 +190,7 @@ def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
             f"{path} was made by a newer version of this program (schema {version}, this one reads "
             f"{SCHEMA_VERSION}): update the program"
         )
-    # A view or a trigger would show, or write, something else than what was recorded.
+    # A view or a trigger would show, or write, something else than the records.
     foreign = _read_schema(connection) ^ _build_schema()
     if foreign:
         names = ", ".join(sorted({f"{kind} '{name}'" for kind, name, _ in foreign}))

@@ -46,7 +46,7 @@ def begin_draft(runs_dir: Path, run_id: str) -> tuple[Path, OwnerLock]:
         try:
             return draft, OwnerLock.acquire(draft)
         except StoreError:
-            # Another process may have taken it for one that was left.
+            # Another process may have taken it for an abandoned one.
             if draft.exists():
                 shutil.rmtree(draft, ignore_errors=True)
                 raise

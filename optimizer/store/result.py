@@ -123,8 +123,8 @@ class Timing(Payload):
     search_s: float
     certificate_s: float
     evaluated: int  # individuals that this process evaluated
-    individual_bars_per_s: float  # its rate, without what it compiled
-    # Of the search, the seconds in which loops and kernels were compiled.
+    individual_bars_per_s: float  # its rate, without compiling
+    # Seconds of the search spent on compiling loops and kernels.
     compile_s: Annotated[float, OPTIONAL] = 0.0
 
     @property
@@ -183,7 +183,7 @@ class RunResult(Payload):
     # Names of the options of each gene without order.
     options: Annotated[Mapping[str, tuple[str, ...]], OPTIONAL] = field(default_factory=dict)
     timing: Timing
-    # Of the strongest member, until a judgement has one; None where none can be picked.
+    # The strongest member, until a judgement has one; None if none can be picked.
     answer: Annotated[RunAnswer | None, OPTIONAL] = None
     # Set where a run was to be resumed and was finished already.
     resumed: Annotated[str, OPTIONAL] = ""

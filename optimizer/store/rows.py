@@ -93,7 +93,7 @@ class GenerationSummary(Payload):
     front: int  # how many of them are feasible and dominated by none
     evaluated: int
     seconds: float
-    repaired: int  # individuals whose genes broke a constraint and were repaired
+    repaired: int  # individuals repaired because of a broken constraint
     rejected: Mapping[str, int]  # name of a failure to how many of the evaluated had it
     kept: str  # how much of the population is still recorded, one of `KEPT`
     hypervolume: float  # as in `Generation`
@@ -304,7 +304,7 @@ def find_front(population: Population) -> npt.NDArray[np.int64]:
     """Indices of the feasible individuals that none dominates, in the population's order."""
     is_ranked = (population.violations == 0) & np.isfinite(population.objectives).all(axis=1)
     ranked: npt.NDArray[np.int64] = np.flatnonzero(is_ranked)
-    # Who only looks at what is recorded asks for no front, and need not wait for the compiler.
+    # A mere reader of records needs no front, and need not wait for the compiler.
     from optimizer.search.ranking import first_front
 
     if not ranked.size or not population.objectives.shape[1]:
@@ -324,7 +324,7 @@ def pack_snapshot(taken: Snapshot) -> Packed:
     members = find_front(population)
     whole, front_digest = taken.columns.digests()
     if len(members) == len(population):
-        # Before long all are on the front: those bytes are there, and hashed, already.
+        # Soon all are on the front: those bytes are there, and hashed, already.
         front = taken.columns._replace(state=b"")
     else:
         front = pack(population.take(members))

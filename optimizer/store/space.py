@@ -71,7 +71,7 @@ def estimate_bytes(
     whole_rows = min(rows, WHOLE_GENERATIONS + 1) if keep == "last" else rows
     population = measure_whole(individuals + archive, genes, objectives) + STATE_BYTES
     populations = whole_rows * (population + PAGES_BYTES)
-    # A page links to the next; and the log may hold two populations more than it is meant to.
+    # A page links to the next; and the log may hold two populations more than intended.
     return rows * ROW_BYTES + populations * 101 // 100 + LOG_BYTES + 2 * population
 
 

@@ -234,7 +234,7 @@ class RunStore(Reader):
         try:
             self.close()
         except StoreError as failure:
-            # What ended the body matters more; it is mostly this same failure.
+            # The error of the body matters more; it is mostly this same failure.
             if error is None:
                 raise
             error.add_note(str(failure))
@@ -250,7 +250,7 @@ class RunStore(Reader):
             self._unsaid = [line for line in dict.fromkeys(lost) if line not in noticed]
             self._writer = Writer(self, lock, recovery)
             if lock.noted is None:
-                # A count that is gone is there again from now on.
+                # A lost count is there again from now on.
                 self.flush()
         except (OSError, sqlite3.Error) as error:
             self._connection.close()

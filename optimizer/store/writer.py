@@ -142,7 +142,7 @@ class Committer:
             self._lock.note(len(chain.records), chain.tail, len(chain.generations) - 1)
             self._watch_log(n_bytes)
         except (sqlite3.Error, OSError) as error:
-            # A file whose write or sync failed once is not trusted again with this descriptor.
+            # After one failed write or sync a file is not trusted again with this descriptor.
             self._connection.close()
             raise build_write_error(error, self._path, n_bytes) from None
         except StoreError:

@@ -24,7 +24,7 @@ class ScanParams:
     (21, 28, 28)
     """
 
-    # Parameters of the indicator by name; those that are not named have its defaults.
+    # Parameters of the indicator by name; unnamed ones have its defaults.
     settings: Mapping[str, float]
     high: float = HIGH  # a trend above it is long
     low: float = LOW  # a trend below it is short; at most `high`

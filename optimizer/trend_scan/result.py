@@ -66,12 +66,12 @@ class SymbolTrend:
     since: str  # when the first of them opens
     since_bar: int  # the number of that bar, from 0
     direction: str  # long or short; empty before the first cross of a threshold
-    direction_since: str | None  # when it turned so; None where it never did
+    direction_since: str | None  # date of that turn; None if it never came
     direction_since_bar: int | None
     votes: Mapping[str, int]  # of the families, whole hundredths
     close: float
     last: str  # when the last bar opens
-    history: tuple[TrendRun, ...] = ()  # the last runs, oldest first, as many as were asked for
+    history: tuple[TrendRun, ...] = ()  # the last runs, oldest first, as many as wanted
 
 
 @dataclass(frozen=True)

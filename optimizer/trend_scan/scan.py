@@ -52,9 +52,9 @@ class Ways:
     """How a scan is done; none but `start`, `end` and `now_ns` changes a class."""
 
     history: int = 0  # runs of each symbol to list
-    # Whether the readable definition replays all symbols, not a sample.
+    # True if the readable definition replays all symbols, not a sample.
     is_all_replayed: bool = False
-    folder: Path | None = None  # of last classes; None where none are wanted
+    folder: Path | None = None  # of last classes; None if unwanted
     threads: int | None = None  # cores to use; all of them if None
     start: str | None = None  # first bar of the rows, ISO time; None for the first there is
     end: str | None = None  # bars that open before this ISO time; None for all that are closed

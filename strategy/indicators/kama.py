@@ -51,7 +51,7 @@ def kama(values: Floats, bars: int) -> Floats:
 def smoothing(values: Floats, moves: Floats, bars: int, t: int) -> float:
     """The factor of bar t, given the sums of steps [T]."""
     efficiency = 0.0
-    # A path that is not known as a whole counts as one that leads nowhere.
+    # An incomplete path counts as one that leads nowhere.
     if t >= bars and moves[t] > 0.0 and not math.isnan(values[t - bars]):
         efficiency = abs(values[t] - values[t - bars]) / moves[t]
     factor = efficiency * QUICKEST + SLOWEST

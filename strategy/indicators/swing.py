@@ -29,7 +29,7 @@ def swing_high(high: Floats, lookback: int, lookahead: int) -> Floats:
     array([nan, nan, nan, nan, nan,  5.])
     """
     around = highest(high, 2 * lookahead + 1)
-    # A confirmed high is known so many bars late, and stands where it is known.
+    # A confirmed high is known so many bars late, and stands at that bar.
     known = np.full(len(high), -math.inf)
     for t in range(2 * lookahead, len(high)):
         if high[t - lookahead] == around[t]:

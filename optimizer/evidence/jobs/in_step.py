@@ -16,7 +16,7 @@ from optimizer.search.generation import Floats
 from optimizer.search.in_step import run_in_step
 
 if TYPE_CHECKING:
-    # Whoever reads what searches found has neither engine nor search.
+    # Readers of results have neither engine nor search.
     from engine.batch import Engine
     from optimizer.run.problem import Answer, Asking, EngineProblem, Question
     from optimizer.run.task import Task

@@ -71,7 +71,7 @@ class ThisMachine:
         ):
             return share_device(setup, jobs, device, self._pool)
         elif not setup.task.spec.own and jobs * setup.seconds(threads) < beside_s:
-            # One after the other, on all cores: before processes are there it is done.
+            # One after the other, on all cores: done before processes exist.
             cores = 1
         return Workers(MachineShare.of_cores(setup.task, cores).give(setup).run, cores, self._pool)
 
@@ -101,7 +101,7 @@ class ThisMachine:
         # A run that was killed after its last search goes on with none left.
         size = 1 if is_apart else max(1, min(size_wave(setup, engine), jobs))
         several = max(1, min(threads - 1, size))
-        # With one all are searched in step here, before processes are there.
+        # With one, all are searched in step here, before processes exist.
         seconds = {several: PROCESS_S + jobs * setup.seconds_on_gpu(several + 1)}
         seconds[1] = jobs * setup.seconds_on_gpu(2)
         count = min(seconds, key=lambda count: seconds[count])
@@ -159,7 +159,7 @@ def count_markets(task: Task, searches: int = 1) -> int:
     Their rows lie there beside the lists of an engine.
     """
     series = task.markets.searched
-    # Those of a strategy that is no fast case come and go with a population.
+    # Conditions of strategies in words come and go with a population.
     n_rows = searches * int(task.workload().row_bars / sum(map(len, series)))
     n_rows = min(n_rows, find_fast_case(task.spec, task.costs).most_rows)
     n_rows = n_rows or ROWS_OF_ONE * task.config.population

@@ -94,7 +94,7 @@ def _list_jobs(reference: Reference, genomes: Floats) -> list[ReplayJob]:
         order = sharing_order(reference.spec, genomes)
         parts = np.array_split(order, min(len(order), PROCESSES * PARTS_PER_PROCESS))
         return [ReplayJob(part, genomes[part], all_numbers, series, windows) for part in parts]
-    # Of an account with limits all series are replayed together; and of few threads share rows.
+    # An account with limits replays all series together; a few threads share rows.
     is_few = len(series) < PROCESSES or len(genomes) < FEWEST_INDIVIDUALS
     if is_few or reference.costs.has_limits:
         return []

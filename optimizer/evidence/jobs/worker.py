@@ -34,7 +34,7 @@ def main() -> None:
     # Whatever prints must not end up between the answers.
     os.dup2(2, 1)
     messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    # A process may wait for its first job: what that imports is there when it comes.
+    # A process may wait for its first job: imports are done when it comes.
     with pause_collector(is_program=True):
         importlib.import_module(JOBS)
     threading.Thread(target=_listen, args=(sys.stdin.buffer, messages), daemon=True).start()

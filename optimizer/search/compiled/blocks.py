@@ -206,7 +206,7 @@ def sweep_blocks(
             continue
         last_place, level = np.uint64(known[p, LAST]), known[p, LEVEL]
         block, last_seat = last_place >> TO_BLOCK, np.int32(last_place & IN_BLOCK)
-        # Behind a member of the last front that is told apart.
+        # Behind a member of the last front that matters.
         is_behind = n_groups > most_group and block > ZERO
         if is_behind and least[most_group, block - ONE, most_front] <= level:
             ranks[p] = rank = furthest

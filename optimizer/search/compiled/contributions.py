@@ -140,13 +140,13 @@ def sweep(
         below = find_below(names, words, name)
         west = np.uint64(NODE * below)
         east = links[west + EAST]
-        # Of two with the same x either may have come first.
+        # Either of two with the same x may have come first.
         if values[east + X] == x and values[east + Y] <= y:
             west = east
         elif values[west + X] == x and values[west + Y] > y:
             west, east = links[west + NORTH], west
         top = values[west + Y]
-        # Dominated where it comes in: it takes from a member only where that alone hides it.
+        # Dominated on arrival: it takes from a member only if that alone hides it.
         if top <= y:
             if values[links[west + NORTH] + Y] > y:
                 hide(values, links, p, west, depth)
@@ -164,7 +164,7 @@ def sweep(
         links[last + RING + EAST], links[p + RING + NORTH] = p, last
         links[p + EAST], links[p + NORTH] = east, west
         values[p + SHARE], values[p + VOLUME] = share, share * depth
-        # Both neighbours lose what they no longer dominate alone.
+        # Both neighbours lose the part that they no longer dominate alone.
         for way in (EAST, NORTH):
             cut(values, links, p, west if way == EAST else east, way, depth)
     for m in range(count):

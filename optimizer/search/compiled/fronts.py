@@ -108,7 +108,7 @@ def sweep_fronts(
             at, used = at + used - start, used + fronts[SIZE, rank]
         start = fronts[START, rank]
         end = start + fronts[LENGTH, rank]
-        # The new step takes the place of those that it dominates.
+        # The new step takes the place of its dominated ones.
         if at > start and steps[ZERO, at - ONE] == y:
             at -= ONE
         kept = at

@@ -66,7 +66,7 @@ def leave_in_rounds(
             values[m] = volumes[m]
         bound[0] = call_loop(find_least, finding, values, count, min(step, n_leaving))
         return min(step, n_leaving)
-    # A heap of those that are left, and behind it those that leave.
+    # A heap of the remaining members, and behind it the leaving ones.
     names, heap, measured = members[1], members[2], values
     for m in range(count):
         name, depth = members[1, m], members[2, m]

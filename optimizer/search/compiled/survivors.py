@@ -197,7 +197,7 @@ def survive(
             moved[rows[i]] = n_ranks
         for i in range(keep - before):
             moved[rows[members[0, i]]] = cut
-    # Those who are left by rank, then by crowding, then by place.
+    # The rest by rank, then by crowding, then by place.
     n_left = 0
     for rank in range(n_ranks):
         starts[rank] = 0

@@ -107,7 +107,7 @@ def mutate(
                     moved = mutate_gene(old, draw, low, high, n_squarings)
                     if genes[WHOLE, g] != 0.0:
                         moved = np.rint(moved)
-                        # A gene that rounding brings back moves by one, inside where it can.
+                        # A gene that rounding brings back moves by one, inside if it can.
                         if moved == old:
                             direction = -1.0 if draw < 0.5 else 1.0
                             moved = old + direction
