@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import cache, wraps
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 
@@ -90,6 +90,8 @@ def fit(value: object, kind: Any) -> Any:  # noqa: ANN401 - of the kind that is 
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         return _fit_one(value, inner)
+    if origin is Annotated:
+        return fit(value, inner[0])
     if origin is os.PathLike:
         return fit(value, str)
     if not isinstance(kind, type) and origin is None:
@@ -197,19 +199,29 @@ def fit_arguments(
     return bound
 
 
-def takes_plain(error: type[Exception], keywords: type | None = None) -> Callable[[Called], Called]:
+def takes_plain(
+    error: type[Exception], keywords: Mapping[str, object] | None = None
+) -> Callable[[Called], Called]:
     """Let a function take values of other libraries, refuse others, and name them by `error`.
 
     Its settings have the names and types of `keywords`, also for shells that complete.
     """
-    types = None if keywords is None else keywords.__annotations__
 
     def decorate(function: Called) -> Called:
         @wraps(function)
         def call(*values: object, **named: object) -> object:
-            bound = fit_arguments(function, values, named, error, types)
+            bound = fit_arguments(function, values, named, error, keywords)
             return function(*bound.args, **bound.kwargs)
 
+        if keywords is not None:
+            declared = inspect.signature(function)
+            own = [p for p in declared.parameters.values() if p.kind is not p.VAR_KEYWORD]
+            own += [
+                inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=...)
+                for name in keywords
+                if name not in declared.parameters
+            ]
+            vars(call)["__signature__"] = declared.replace(parameters=own)
         return call  # type: ignore[return-value]
 
     return decorate

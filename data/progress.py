@@ -10,12 +10,15 @@ from typing import Self
 class Progress:
     """How far a phase of long work is."""
 
-    phase: str  # such as ``generation`` or ``judging: folds``
+    phase: str = ""  # such as ``generation`` or ``judging: folds``; empty where lines are all
     done: int = 0  # steps
     planned: int = 0  # steps; 0 where that is not known
     best: Mapping[str, float] = field(default_factory=dict)  # by objective, NaN where there is none
     note: str = ""  # results so far, in words
     left_s: float | None = None  # seconds left, where they follow from more than the steps so far
+    # Sentences to read once: notes in any case, lines unless a person wants none.
+    notes: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
 
     @property
     def count(self) -> str:
@@ -28,15 +31,20 @@ Watch = Callable[[Progress], None]
 
 
 class Show:
-    """Viewer of progress, a `Watch`; this one shows nothing.
+    """Viewer of progress, a `Watch`; this one shows notes alone.
 
     The first and the last step of a phase are shown, and between them one every `every_s` seconds.
     Nothing is shown once `is_stopping`: after a hang-up nothing can be.
+
+    Args:
+        say: Takes a line.
     """
 
     every_s = 1.0
+    has_lines = False
 
-    def __init__(self) -> None:
+    def __init__(self, say: Callable[[str], object] = lambda line: None) -> None:
+        self._say = say
         self.progress = Progress("")
         self.is_stopping = False
         self._began_s = self._heard_s = self._shown_s = 0.0
@@ -51,6 +59,12 @@ class Show:
     def __call__(self, progress: Progress) -> None:
         """Hear how far it is."""
         if self.is_stopping:
+            return
+        for line in progress.notes:
+            self._say(f"note: {line}")
+        for line in progress.lines if self.has_lines else ():
+            self._say(line)
+        if not progress.phase:
             return
         now_s, is_new = time.monotonic(), progress.phase != self.progress.phase
         if is_new:

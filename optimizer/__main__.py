@@ -14,7 +14,7 @@ from typing import TextIO
 
 from typer.exceptions import TyperException
 
-from optimizer.cli.app import ANSWERS, app
+from optimizer.cli.app import ANSWERS, app, explain_wrong_use
 from optimizer.cli.help import ASKED_FOR_ALL
 from optimizer.cli.notes import (
     LOGGERS,
@@ -86,37 +86,31 @@ def _run(arguments: list[str], *, is_ours: bool) -> int:
             interrupt_again(),
             relay_logs(LOGGERS, note),
         ):
-            code = _call(given, is_ours=is_ours)
+            if given == ["--version"]:
+                # Only here, because it imports much.
+                from importlib.metadata import version
+
+                sys.stdout.write(f"{PACKAGE} {version(PACKAGE)}\n")
+                return 0
+            if COMPLETE in os.environ or ASKS_FOR_COMPLETION.intersection(given):
+                with contextlib.suppress(SystemExit):
+                    app(given, prog_name="optimizer", complete_var=COMPLETE, standalone_mode=False)
+                return 0
+            words, name = given or ["--help"], "python -m optimizer"
+            code = app(words, standalone_mode=False, prog_name=name)
             sys.stdout.flush()
         # The command line's library makes a code of Ctrl-C, silently.
         return (
             _report_error(KeyboardInterrupt()) if code == StoppedError.exit_code else int(code or 0)
         )
+    except TyperException as error:
+        return _report_error(explain_wrong_use(error, given), is_debug=is_debug)
     except (SystemExit, BrokenPipeError):
         # Libraries leave the program when a reader went away; no command of ours does.
         _forget(sys.stdout)
         return CLOSED_PIPE
     except (Exception, KeyboardInterrupt) as error:
         return _report_error(error, is_debug=is_debug)
-
-
-def _call(given: list[str], *, is_ours: bool) -> int | None:
-    """Call the command that arguments name, or answer a shell that completes them."""
-    if given == ["--version"]:
-        # Only here, because it imports much.
-        from importlib.metadata import version
-
-        sys.stdout.write(f"{PACKAGE} {version(PACKAGE)}\n")
-        return 0
-    if COMPLETE in os.environ or ASKS_FOR_COMPLETION.intersection(given):
-        with contextlib.suppress(SystemExit):
-            app(given, prog_name="optimizer", complete_var=COMPLETE, standalone_mode=False)
-        return 0
-    words = given or ["--help"]
-    code: int | None = app(
-        words, standalone_mode=False, prog_name="python -m optimizer", obj=is_ours
-    )
-    return code
 
 
 def _end_at_once(code: int) -> None:

@@ -45,6 +45,7 @@ class ParityError(OptimizerError):
     """The reference and the engine disagree, which is always a defect of ours."""
 
     exit_code = 1
+    path = ""  # of the run, which is recorded all the same
 
 
 class StoppedError(OptimizerError):

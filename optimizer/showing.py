@@ -30,15 +30,9 @@ STALE = 10
 
 
 class LineShow(Show):
-    """Shows a line a second.
+    """Shows a line a second."""
 
-    Args:
-        say: Takes a line.
-    """
-
-    def __init__(self, say: Callable[[str], None]) -> None:
-        super().__init__()
-        self._say = say
+    has_lines = True
 
     def show(self) -> None:
         """Say a line."""
@@ -67,12 +61,13 @@ class TerminalShow(Show):
 
     Args:
         console: Of the terminal.
+        say: Takes a line.
     """
 
-    every_s = 0.0
+    every_s, has_lines = 0.0, True
 
-    def __init__(self, console: Console) -> None:
-        super().__init__()
+    def __init__(self, console: Console, say: Callable[[str], object] = lambda line: None) -> None:
+        super().__init__(say)
         self._live = Live(self, console=console, refresh_per_second=8, transient=True)
         self._title, self._title_s = "", 0.0
         self._trends: dict[str, list[float]] = {}

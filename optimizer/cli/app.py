@@ -36,22 +36,19 @@ class _Commands(UserDict[str, Any]):
         return super().__getitem__(name)
 
 
+def explain_wrong_use(error: TyperException, given: Sequence[str]) -> Exception:
+    """The error of a command line; of an unknown flag with a line on it."""
+    unknown: Any = error
+    # The library's own class of an unknown flag is private.
+    if not hasattr(unknown, "possibilities"):
+        return error
+    from optimizer.cli.unknown import explain_flag
+
+    return ConfigError(explain_flag(unknown.option_name, unknown.ctx, given))
+
+
 class AnsweringGroup(TyperGroup):
-    """Commands, of which an unknown name or flag is answered in a line."""
-
-    def main(self, args: Sequence[str] | None = None, *more: Any, **named: Any) -> Any:  # noqa: ANN401 - the library's own
-        """Run a command line."""
-        try:
-            return super().main(args, *more, **named)
-        except TyperException as error:
-            unknown: Any = error
-            # The library's own class of an unknown flag is private.
-            if not hasattr(unknown, "possibilities"):
-                raise
-            from optimizer.cli.unknown import explain_flag
-
-            message = explain_flag(unknown.option_name, unknown.ctx, args or ())
-        raise ConfigError(message)
+    """Commands, of which an unknown name is answered in a line."""
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - the library's own
         """Call a command; where a second signal comes, the first one's answer is kept."""

@@ -1,19 +1,18 @@
-"""backtest: one individual, its metrics and its ledger."""
+"""backtest: one candidate, its metrics and its ledger."""
 
 from pathlib import Path
 from typing import Annotated, Literal
 
-from optimizer.cli.flags import argument, config_flags, option, parse_settings, trust_flag
+from optimizer.cli.flags import argument, config_flags, option, parse_settings
 from optimizer.cli.help import Sectioned
 from optimizer.cli.notes import note
-from optimizer.cli.shared import TRADES, AsJson, ConfigFile, Member, Runs, single_command
+from optimizer.cli.shared import TRADES, AsJson, ConfigFile, Member, Runs, Trust, single_command
 from optimizer.errors import ConfigError
 
 app = single_command()
 
 
 @app.command("backtest", cls=Sectioned)
-@trust_flag("front", "run")
 @config_flags(*TRADES)
 def backtest_individual(  # noqa: PLR0913 - one argument a flag
     front: Annotated[
@@ -28,6 +27,7 @@ def backtest_individual(  # noqa: PLR0913 - one argument a flag
     run: Annotated[str | None, option("--run", "The same as RUN.", "RUN")] = None,
     runs: Runs = Path("runs"),
     member: Member = None,
+    trust: Trust = False,
     set_: Annotated[list[str], option("--set", "One gene; repeatable.", "GENE=VALUE")] = [],  # noqa: B006 - typer copies it
     engine: Annotated[
         Literal["reference", "cpu", "cuda"],
@@ -37,45 +37,44 @@ def backtest_individual(  # noqa: PLR0913 - one argument a flag
     plot: Annotated[Path | None, option("--plot", "Draw it as a page, .html.", "FILE")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Backtest one individual: the strategy's default genes unless others are given."""
+    """Backtest one candidate: the strategy's default genes unless others are given."""
+    from optimizer import api
     from optimizer.atomic_write import check_outputs, write_output
-    from optimizer.cli.backtest_tables import (
-        Source,
-        build_ledger_table,
-        describe_backtest,
-        draw_page,
-        print_backtest,
-        print_ends,
-        resolve_source,
-        run_engine,
-    )
+    from optimizer.cli.backtest_tables import print_backtest, print_ends
     from optimizer.cli.console import format_csv, print_json, stderr, stdout
-    from optimizer.run.causal import prove_one, prove_shown
-    from optimizer.run.task import check_genome_fits
+    from optimizer.config.run_config import resolve_config
+    from optimizer.run.backtest import build_ledger_table
 
     if front is not None and run is not None:
         raise ConfigError(f"'{front}' and --run {run}: name the run once")
-    source = Source(genes, front or run, runs, member)
     if plot is not None and plot.suffix.lower() != ".html":
         raise ConfigError(f"--plot {plot}: a page is written; name it .html")
     check_outputs(trades, plot)
-    task, genome, whose = resolve_source(flags, config, source, parse_settings(set_))
-    check_genome_fits(task, genome)
-    prove_one(task, genome)
-    ledgers, accumulators, account = run_engine(task, genome, engine)
-    prove_shown(task.spec, task.markets, genome[None], [ledgers])
+    name = front or run
+    single = api.backtest(
+        parse_settings(set_),
+        file=genes,
+        run=name,
+        member=member,
+        engine=engine,
+        trust=trust,
+        config=config if name is not None else resolve_config(config, flags),
+        **{**flags, "runs": runs},
+    )
     if trades is not None:
-        write_output(trades, format_csv(*build_ledger_table(task, genome, ledgers)))
-    backtest = describe_backtest(task, genome, ledgers, accumulators, account, engine)
-    note(*task.notes)
+        table = build_ledger_table(single.task, single.genomes[0], single.ledgers)
+        write_output(trades, format_csv(*table))
+    note(*single.task.notes)
+    console = stderr() if as_json else stdout()
     if plot is not None:
-        changed = f" with {', '.join(set_)}" if whose and set_ else ""
-        write_output(plot, draw_page(task, genome, whose + changed))
-        (stderr() if as_json else stdout()).say(f"plot {plot}")
+        from optimizer.report.page import page_html
+
+        write_output(plot, page_html(single))
+        console.say(f"plot {plot}")
     if as_json:
-        print_json(backtest.payload())
+        print_json(single.record.payload())
         return
-    print_backtest(backtest)
+    print_backtest(console, single)
     if trades is not None:
-        stdout().say(f"\nledger written to {trades}")
-    print_ends(task, ledgers, backtest)
+        console.say(f"\nledger written to {trades}")
+    print_ends(console, single)

@@ -2,16 +2,18 @@
 
 from dataclasses import asdict
 
-from optimizer.cli.clusters import cluster_flags, connect_cluster
+from optimizer.cli.clusters import CLUSTER
+from optimizer.cli.flags import taking
 from optimizer.cli.shared import AsJson, single_command
 from optimizer.cluster.address import Address
+from optimizer.cluster.joining import join_cluster
 from optimizer.errors import ConfigError
 
 app = single_command()
 
 
 @app.command("doctor")
-@cluster_flags
+@taking(cluster=CLUSTER)
 def look_around(*, cluster: Address | None, as_json: AsJson = False) -> None:
     """Say what was found on this machine, or on each worker, and why a GPU is not used."""
     from optimizer.cli.console import facts_table, print_json, stdout
@@ -24,7 +26,7 @@ def look_around(*, cluster: Address | None, as_json: AsJson = False) -> None:
         else:
             stdout().print(facts_table(facts))
         return
-    with connect_cluster(cluster, may_differ=True) as workers:
+    with join_cluster(cluster, may_differ=True) as workers:
         assert workers is not None
         from optimizer.cluster.measuring import measure_workers
 

@@ -4,7 +4,7 @@ Also what a shell may complete after a flag: runs, strategies, and the choices o
 """
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any, get_args, get_origin
@@ -16,6 +16,7 @@ from optimizer.config.values import AMOUNT, format_bytes, read_schema_extra
 from optimizer.errors import ConfigError
 
 Command = Callable[..., None]
+Flags = tuple[Sequence[inspect.Parameter], Callable[..., object]]
 
 
 def run_names(context: typer.Context, incomplete: str) -> list[str]:
@@ -41,93 +42,46 @@ def argument(text: str, form: str) -> Any:  # noqa: ANN401 - as the library has 
     return typer.Argument(help=text, metavar=form, autocompletion=completed)
 
 
-def taking(
-    name: str, parameters: Iterable[inspect.Parameter], made_of: Callable[..., object]
-) -> Callable[[Command], Command]:
-    """Give a command flags in place of its argument `name`, which is made of their values."""
-    flags = list(parameters)
+def taking(**arguments: Flags) -> Callable[[Command], Command]:
+    """Give a command flags in place of some of its arguments, each made of the values of its own.
 
-    def decorate(function: Command) -> Command:
-        @wraps(function)
-        def command(**arguments: object) -> None:
-            values = {flag.name: arguments.pop(flag.name) for flag in flags}
-            function(**{name: made_of(**values)}, **arguments)
-
-        return _declare(command, function, flags, without=name)
-
-    return decorate
-
-
-def _declare(
-    command: Command, function: Command, flags: Sequence[inspect.Parameter], without: str = ""
-) -> Command:
-    """A command with the parameters of a function, but for one, and flags behind them."""
-    known = inspect.signature(function).parameters.values()
-    parameters = [parameter for parameter in known if parameter.name != without] + [*flags]
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {p.name: p.annotation for p in parameters}
-    return command
-
-
-def trust_flag(*names: str) -> Callable[[Command], Command]:
-    """Give a command ``--trust``, about the run that the first argument of some `names` gives."""
-    flag = inspect.Parameter(
-        "trust",
-        inspect.Parameter.KEYWORD_ONLY,
-        default=typer.Option(
-            False,
-            "--trust",
-            help="Trust the run from now on: run its Python, read the files that it names.",
-        ),
-        annotation=bool,
-    )
-
-    def decorate(function: Command) -> Command:
-        @wraps(function)
-        def command(*, trust: bool = False, **arguments: object) -> None:
-            if trust:
-                run = next((str(arguments[name]) for name in names if arguments.get(name)), None)
-                _trust(run, arguments)
-            function(**arguments)
-
-        return _declare(command, function, [flag])
-
-    return decorate
-
-
-def _trust(name: str | None, arguments: Mapping[str, object]) -> None:
-    from optimizer.run.trust import trust_run
-    from optimizer.store import find_run
-
-    if name is None:
-        raise ConfigError("--trust is about a recorded run: name one, or leave it out")
-    trust_run(find_run(Path(str(arguments.get("runs") or "runs")), split_member(name)[0]))
-
-
-def split_member(text: str) -> tuple[str, int | None]:
-    """Run and number of a member that a text such as ``latest:3`` names; None without a number.
-
-    >>> split_member("latest:3"), split_member("runs/2026")
-    (('latest', 3), ('runs/2026', None))
+    Args:
+        arguments: By name, the parameters of the flags, and what makes the argument of them.
     """
-    name, _, member = text.rpartition(":")
-    if name and member.isdecimal():
-        return name, int(member)
-    return text, None
+
+    def decorate(function: Command) -> Command:
+        @wraps(function)
+        def command(**given: object) -> None:
+            made = {
+                name: make(**{flag.name: given.pop(flag.name) for flag in flags})
+                for name, (flags, make) in arguments.items()
+            }
+            function(**given, **made)
+
+        known = inspect.signature(function).parameters.values()
+        parameters = [parameter for parameter in known if parameter.name not in arguments]
+        parameters += [flag for flags, _ in arguments.values() for flag in flags]
+        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        command.__annotations__ = {p.name: p.annotation for p in parameters}
+        return command
+
+    return decorate
 
 
 def config_flags(
-    *names: str, descriptions: Mapping[str, str] | None = None
+    *names: str,
+    descriptions: Mapping[str, str] | None = None,
+    **others: Flags,
 ) -> Callable[[Command], Command]:
     """Give a command the flags of some fields.
 
     `names` are fields of `RunConfig`, in the order in which help shows them; `descriptions` are
     help texts of fields by which this command means something narrower. The command receives
-    ``flags``, a dict of the fields that were given.
+    ``flags``, a dict of the fields that were given; and `others`, as of `taking`.
     """
     narrower = descriptions or {}
     parameters = [_parameter(name, narrower.get(name)) for name in names]
-    return taking("flags", parameters, lambda **arguments: read_given_fields(arguments))
+    return taking(flags=(parameters, lambda **given: read_given_fields(given)), **others)
 
 
 def read_given_fields(flags: Mapping[str, object]) -> dict[str, object]:

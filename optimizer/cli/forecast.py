@@ -7,16 +7,15 @@ from typing import Annotated
 
 import typer
 
-from optimizer.cli.flags import Command, argument, config_flags, option, taking
+from optimizer.cli.flags import Flags, argument, config_flags, option
 from optimizer.cli.shared import DATA, AsJson, Quiet, command_group
 from optimizer.forecasts.settings import ForecastSettings, format_flag
 
 app = command_group("Forecasts as columns of bars: fit, show, list.")
 
 
-def forecast_flags(function: Command) -> Command:
-    """Give a command the flags of `ForecastSettings`; it receives them as ``settings``."""
-    parameters = [
+KNOBS: Flags = (
+    [
         inspect.Parameter(
             setting.name,
             inspect.Parameter.KEYWORD_ONLY,
@@ -30,17 +29,18 @@ def forecast_flags(function: Command) -> Command:
             annotation=type(setting.default),
         )
         for setting in fields(ForecastSettings)
-    ]
-    return taking("settings", parameters, ForecastSettings)(function)
+    ],
+    dict,
+)
+"""Flags of `ForecastSettings`."""
 
 
 @app.command("fit")
-@config_flags(*DATA)
-@forecast_flags
+@config_flags(*DATA, knobs=KNOBS)
 def fit_forecast(
     *,
     flags: dict[str, object],
-    settings: ForecastSettings,
+    knobs: dict[str, object],
     out: Annotated[
         Path | None, option("--out", "File to write, of forecasts if unset.", "FILE.parquet")
     ] = None,
@@ -48,16 +48,16 @@ def fit_forecast(
     quiet: Quiet = False,
 ) -> None:
     """Train a model walk-forward, write its forecasts, and say how good they were."""
+    from optimizer import api
     from optimizer.cli.console import stderr
     from optimizer.cli.forecast_tables import print_forecast
     from optimizer.cli.progress import open_show
     from optimizer.config.run_config import resolve_config
-    from optimizer.run.forecasting import forecast_to_file
 
-    config = resolve_config(None, flags)
-    target = out or Path("forecasts") / f"{settings.model}.parquet"
+    resolve_config(None, flags)
+    target = out or Path("forecasts") / f"{knobs['model']}.parquet"
     with open_show(stderr(), quiet=quiet) as show:
-        forecast = forecast_to_file(target, config, settings, show)
+        forecast = api.forecast(target, progress=show, **knobs, **flags)
     print_forecast(forecast, target, as_json=as_json)
 
 

@@ -1,14 +1,15 @@
 """judge: whether a run's front is more than luck, and all evidence in plain words."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from optimizer.cli.clusters import cluster_flags, connect_cluster
-from optimizer.cli.flags import config_flags, option, trust_flag
+from optimizer.cli.clusters import CLUSTER
+from optimizer.cli.flags import config_flags, option
 from optimizer.cli.help import Sectioned
 from optimizer.cli.notes import note
-from optimizer.cli.shared import JUDGED, AsJson, Quiet, RunName, Runs, single_command
+from optimizer.cli.shared import AsJson, Quiet, RunName, Runs, Trust, single_command
 from optimizer.cluster.address import Address
+from optimizer.config.keywords import JUDGED
 from optimizer.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -20,13 +21,11 @@ app = single_command()
 
 
 @app.command("judge", cls=Sectioned)
-@trust_flag("run")
-@config_flags(*JUDGED)
-@cluster_flags
+@config_flags("data", *JUDGED, cluster=CLUSTER)
 def judge_recorded(  # noqa: PLR0913 - one argument a flag
     run: RunName,
     *,
-    flags: dict[str, object],
+    flags: dict[str, Any],
     cluster: Address | None,
     runs: Runs = Path("runs"),
     pick: Annotated[
@@ -40,50 +39,36 @@ def judge_recorded(  # noqa: PLR0913 - one argument a flag
         str | None,
         option("--schedule", "The same as --every EVERY --train TRAIN.", "EVERY,TRAIN"),
     ] = None,
+    trust: Trust = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Find out whether a run's front is more than luck, and say so in plain words."""
+    from optimizer import api
     from optimizer.cli.console import print_json, stderr, stdout
-    from optimizer.cli.judge_request import Asked, choose_executor, naming_resume
     from optimizer.cli.progress import open_show
-    from optimizer.cli.report import renew_run_report
+    from optimizer.cli.report import say_report
     from optimizer.cli.result import print_answer
-    from optimizer.config.evidence import EvidenceSettings
     from optimizer.config.run_config import make_config
-    from optimizer.evidence.judge import build_plan, judge_run
-    from optimizer.evidence.judgement import read_judgement
-    from optimizer.run.tables import require_result
-    from optimizer.store import RunStore, find_run
 
     flags = {**flags, **_parse_schedule(schedule)}
-    request, path = Asked(flags, pick, is_open=open_), find_run(runs, run)
-    with RunStore.open(path) as store:
-        earlier = read_judgement(store)
-        notes = require_result(store).data.notes
-    settings = make_config(flags, where="judge", flags=flags)
-    plan = build_plan(settings, flags, earlier, pick=pick, is_open=open_)
-    data_flags = {
-        key: value for key, value in flags.items() if key not in EvidenceSettings.model_fields
-    }
-    joining = connect_cluster(cluster, path.parent)
-    with (
-        naming_resume(path, settings, request),
-        joining as workers,
-        open_show(stderr(), quiet=quiet) as show,
-    ):
-        judgement = judge_run(path, plan, data_flags, show, executor=choose_executor(workers))
+    make_config(flags, where="judge", flags=flags)
+    with open_show(stderr(), quiet=quiet) as show:
+        judged = api.judge(
+            run, runs, pick=pick, is_open=open_, trust=trust, cluster=cluster, progress=show,
+            **flags,
+        )  # fmt: skip
+    result, judgement = judged.require_result(), judged.require_judgement()
     if not quiet:
-        note(*notes)
+        note(*result.data.notes)
     if as_json:
-        renew_run_report(path, flags, stderr())
-        print_json({"run": path.name, "judgement": judgement.payload()})
+        say_report(judged, stderr())
+        print_json({"run": judged.id, "judgement": judgement.payload()})
         return
     console = stdout()
     console.print(_build_evidence_table(judgement))
-    renew_run_report(path, flags, console)
-    with RunStore.open(path) as store:
-        print_answer(require_result(store), judgement)
+    say_report(judged, console)
+    print_answer(result, judgement)
 
 
 def _build_evidence_table(judgement: "Judgement") -> "Table":

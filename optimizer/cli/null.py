@@ -4,13 +4,11 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from optimizer.cli.flags import argument, config_flags, option
-from optimizer.cli.shared import READ, AsJson, command_group
+from optimizer.cli.shared import AsJson, command_group
 from optimizer.errors import ConfigError
+from optimizer.nulls.calls import EXPORTED
 
 app = command_group("Test the search of any program for luck, on copies of its bars.")
-
-EXPORTED = (*(name for name in READ if name != "column_file"), "start", "end", "seed", "null_keep")
-"""Flags of what is exported."""
 
 
 @app.command("export")
@@ -47,16 +45,16 @@ def export_null_markets(
     """
     from optimizer.cli.console import print_json, stdout
     from optimizer.config.run_config import resolve_config
-    from optimizer.nulls.folder import add_markets, export_markets
+    from optimizer.nulls.calls import null_markets
 
     *data, path = words
     if not data:
         raise ConfigError(f"'{path}': name the bars too, as in null export DATA FOLDER")
-    config, folder = resolve_config(None, {**flags, "data": data}), Path(path)
-    if more is None:
-        made = export_markets(folder, config, count, form=form, is_mirrored=mirrored, symbol=symbol)
-    else:
-        made = add_markets(folder, config, more, symbol=symbol)
+    settings = {**flags, "data": data}
+    resolve_config(None, settings)
+    made = null_markets(
+        path, count=count, more=more, is_mirrored=mirrored, form=form, symbol=symbol, **settings
+    )
     if as_json:
         print_json({"folder": path, "markets": made.markets, "copies": made.copies})
         return
@@ -85,10 +83,9 @@ def judge_null_results(
     adds are searched too, and all results judged again, as often as one likes.
     """
     from optimizer.cli.console import print_json, stdout
-    from optimizer.nulls.folder import NullFolder
-    from optimizer.nulls.judge import judge_results, read_results
+    from optimizer.nulls.calls import null_judge
 
-    verdict = judge_results(NullFolder.open(folder), read_results(results))
+    verdict = null_judge(folder, results)
     if report is not None:
         from optimizer.report.nulls import write_null_page
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from optimizer.cli.clusters import cluster_flags, connect_cluster
-from optimizer.cli.flags import config_flags, option, trust_flag
+from optimizer.cli.clusters import CLUSTER
+from optimizer.cli.flags import config_flags, option
 from optimizer.cli.help import Sectioned
 from optimizer.cli.notes import note
 from optimizer.cli.shared import (
@@ -14,18 +14,18 @@ from optimizer.cli.shared import (
     ConfigFile,
     Member,
     Runs,
+    Trust,
     single_command,
 )
 from optimizer.cluster.address import Address
+from optimizer.cluster.joining import join_cluster
 from optimizer.errors import ConfigError
 
 app = single_command()
 
 
 @app.command("parity", cls=Sectioned)
-@trust_flag("run")
-@config_flags(*TRADES, "seed")
-@cluster_flags
+@config_flags(*TRADES, "seed", cluster=CLUSTER)
 def compare_engines(  # noqa: PLR0913 - one argument a flag
     *,
     flags: dict[str, object],
@@ -37,6 +37,7 @@ def compare_engines(  # noqa: PLR0913 - one argument a flag
     run: Annotated[str | None, option("--run", "Compare the front of this run.", "RUN")] = None,
     runs: Runs = Path("runs"),
     member: Member = None,
+    trust: Trust = False,
     engine: Annotated[
         Literal["cpu", "cuda"],
         option("--engine", "What is compared with the reference.", "cpu|cuda"),
@@ -51,21 +52,22 @@ def compare_engines(  # noqa: PLR0913 - one argument a flag
     from optimizer.run.genes_file import chosen_member
     from optimizer.run.purposes import SHOW, restore_front
     from optimizer.run.task import prepare
-    from optimizer.store import find_run
+    from optimizer.run.trust import find_trusted
     from optimizer.store.result import refuse_red
 
     if run is None and member is not None:
         raise ConfigError("--member chooses from the front of a run: add --run")
-    if run is None:
+    path = find_trusted(run, runs, trust=trust)
+    if path is None:
         task = prepare(resolve_config(config, flags), for_search=True)
         genomes = task.random_individuals(individuals)
     else:
-        task, genomes = restore_front(find_run(runs, run), SHOW, flags)
+        task, genomes = restore_front(path, SHOW, flags)
         if member is not None:
             number = chosen_member(f"run '{run}'", len(genomes), member)
             genomes = genomes[number : number + 1]
     note(*task.notes)
-    with connect_cluster(cluster, Path(task.config.runs)) as workers:
+    with join_cluster(cluster, Path(task.config.runs)) as workers:
         if workers is None:
             certificate = certify(task.full_engine(device=engine), genomes)
         else:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
-from optimizer.cli.flags import argument, config_flags, option, split_member
+from optimizer.cli.flags import argument, config_flags, option
 from optimizer.cli.help import Sectioned
 from optimizer.cli.notes import note
 from optimizer.cli.shared import AsJson, Platform, Runs, single_command
@@ -68,27 +68,25 @@ def join_members(  # noqa: PLR0913 - one argument a flag
     as_json: AsJson = False,
 ) -> None:
     """Trade members of several runs as one account, and say how alike they are."""
-    from engine.accounts.costs import Costs
+    from optimizer import api
     from optimizer.cli.console import print_json
     from optimizer.config.run_config import resolve_config
-    from optimizer.portfolios.portfolio import build_portfolio, check_weights
 
     limits = resolve_config(None, flags)
-    names = ("max_positions", "max_leverage", "rank")
-    if not 0 < risk <= 1:
-        raise ConfigError(f"--risk {risk:g}: a share of the account above 0 and at most 1")
-    costs = Costs(risk_fraction=risk, **{name: getattr(limits, name) for name in names})
-    pairs, trusts = [split_member(text) for text in members], limits.trust_leverage
-    shares = check_weights(_parse_weights(weights), len(pairs), trusts_leverage=trusts)
     if (export is None) != (platform is None):
         raise ConfigError("--export FOLDER and --as PLATFORM go together")
+    names = ("max_positions", "max_leverage", "rank", "trust_leverage")
+    asked = {name: getattr(limits, name) for name in names} | {"risk": risk}
     programs = {}
     if platform is not None:
+        from optimizer.portfolios.portfolio import parse_portfolio
         from optimizer.portfolios.programs import build_component_programs
 
-        # What a platform cannot say is refused before any work.
-        programs = build_component_programs(pairs, shares, runs, costs, platform)
-    result = build_portfolio(pairs, shares, runs, costs, cash)
+        # Words that a platform lacks are refused before any work.
+        programs = build_component_programs(
+            *parse_portfolio(members, _parse_weights(weights), **asked), runs, platform
+        )
+    result = api.portfolio(members, _parse_weights(weights), runs, cash=cash, **asked)
     note(*result.notes)
     if as_json:
         print_json(result.payload())

@@ -29,7 +29,7 @@ from optimizer.run.tables import (
     require_result,
     resume_command,
 )
-from optimizer.store import RunStore, find_run
+from optimizer.store import RunStore
 from optimizer.store.caveats import describe_account
 from optimizer.store.labels import Labels, read_labels
 from optimizer.store.result import RunHeader, RunResult
@@ -148,12 +148,12 @@ DEFAULT_SAMPLE = 500
 """Candidates beside the front in a study."""
 
 
-def write_table(name: str, to: Path, runs: Path, *, what: What, sample: int | None) -> str:
+def write_table(path: Path, to: Path, *, what: What, sample: int | None) -> str:
     """Write what a run recorded to a file, of the kind of its ending."""
     if to.suffix != STUDY and to.suffix not in WRITERS:
         known = ", ".join([*WRITERS, STUDY])
         raise ConfigError(f"{to}: unknown kind of file; name it {known}; or .py, .pine with --as")
-    with RunStore.open(find_run(runs, name)) as store:
+    with RunStore.open(path) as store:
         if to.suffix == STUDY:
             from optimizer.cli.study import write_study
 
@@ -178,9 +178,8 @@ def _build_table(store: RunStore, what: What) -> Columns:
 
 
 def write_program(
-    name: str,
+    path: Path,
     to: Path,
-    runs: Path,
     member: int | None,
     platform: str,
     flags: Mapping[str, object],
@@ -195,7 +194,6 @@ def write_program(
     wanted = ENDINGS[platform]
     if to.suffix != wanted:
         raise ConfigError(f"{to}: a program for {platform} is named *{wanted}")
-    path = find_run(runs, name)
     task, front = restore_front(path, SHOW, flags)
     if is_schedule:
         with RunStore.open(path) as store:

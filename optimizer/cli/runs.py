@@ -8,7 +8,7 @@ from typing import Annotated, Literal, get_args
 
 import typer
 
-from optimizer.cli.flags import argument, config_flags, option, trust_flag
+from optimizer.cli.flags import argument, config_flags, option
 from optimizer.cli.notes import note
 from optimizer.cli.shared import (
     AsJson,
@@ -18,6 +18,7 @@ from optimizer.cli.shared import (
     Platform,
     RunName,
     Runs,
+    Trust,
     command_group,
 )
 from optimizer.errors import ConfigError, StoreError
@@ -150,7 +151,6 @@ def show_run(
 
 
 @app.command("export")
-@trust_flag("run")
 @config_flags("data")
 def export_run(  # noqa: PLR0913 - one argument a flag
     run: RunName,
@@ -185,10 +185,12 @@ def export_run(  # noqa: PLR0913 - one argument a flag
     schedule: Annotated[
         bool, typer.Option("--schedule", help="Its schedule as such a program, not one member.")
     ] = False,
+    trust: Trust = False,
 ) -> None:
     """Write what a run recorded to a file, exactly; or a member as another platform's program."""
     from optimizer.cli.console import stdout
     from optimizer.cli.run_texts import write_program, write_table
+    from optimizer.run.trust import find_trusted
 
     is_study = platform is None and to.suffix == ".journal"
     if sample is not None and not is_study:
@@ -199,13 +201,14 @@ def export_run(  # noqa: PLR0913 - one argument a flag
         raise ConfigError("--data is where a program's bars are now: add --as, or leave it out")
     if schedule and member is not None:
         raise ConfigError("--schedule writes the picks of all steps: leave out --member")
+    path = find_trusted(run, runs, trust=trust)
     if platform is not None:
-        made = write_program(run, to, runs, member, platform, flags, is_schedule=schedule)
+        made = write_program(path, to, member, platform, flags, is_schedule=schedule)
         stdout().say(made)
     elif schedule or member is not None:
         raise ConfigError("--member or --schedule is what a program trades: add --as")
     else:
-        stdout().say(write_table(run, to, runs, what=what or "front", sample=sample))
+        stdout().say(write_table(path, to, what=what or "front", sample=sample))
 
 
 @app.command("compare")
@@ -271,7 +274,6 @@ def remove_run(
 
 
 @app.command("verify")
-@trust_flag("run")
 @config_flags("data")
 def verify_run(
     run: RunName,
@@ -279,15 +281,17 @@ def verify_run(
     flags: dict[str, object],
     runs: Runs = Path("runs"),
     individuals: Annotated[int, option("--individuals", "Members to replay.", "COUNT", min=0)] = 5,
+    trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
     """Check a run's digests, and replay its front; --data says where its bars are now."""
     from optimizer.cli.console import print_json
     from optimizer.cli.verify import join_lines, print_check
-    from optimizer.store import RunStore, find_run
+    from optimizer.run.trust import find_trusted
+    from optimizer.store import RunStore
     from optimizer.verify import check_run
 
-    with RunStore.open(find_run(runs, run)) as store:
+    with RunStore.open(find_trusted(run, runs, trust=trust)) as store:
         run_id, checked = store.run_id, check_run(store, flags, individuals)
         is_empty = not store.generations()
     if as_json:

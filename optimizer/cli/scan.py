@@ -47,18 +47,15 @@ def scan_symbols(  # noqa: PLR0913 - one argument a flag
     quiet: Quiet = False,
 ) -> None:
     """Class many symbols by their adaptive trend: long, neutral or short, and since when."""
+    from optimizer import api
     from optimizer.atomic_write import check_outputs, write_output
     from optimizer.cli.console import print_json, stderr, stdout
     from optimizer.cli.progress import open_show
     from optimizer.cli.scan_tables import encode_csv, encode_parquet, print_scan
     from optimizer.config.run_config import resolve_config
     from optimizer.formatting import format_count
-    from optimizer.trend_scan.params import ScanParams
-    from optimizer.trend_scan.scan import Ways, scan_sources
 
     parameters = {**_read_parameters(genes, member), **parse_numbers(set_)}
-    question = ScanParams(parameters, high, low, as_script)
-    ways = Ways(history=history, is_all_replayed=verify == "all")
     drawn, page = _name_page(plot)
     check_outputs(csv, parquet, page)
     settings = resolve_config(config, flags)
@@ -69,7 +66,10 @@ def scan_symbols(  # noqa: PLR0913 - one argument a flag
             notes.say(line)
 
     with open_show(notes, quiet=quiet, has_lines=False) as show:
-        scan = scan_sources(settings, question, ways, is_kept=keep, watch=show)
+        scan = api.scan(
+            parameters, high=high, low=low, is_script=as_script, history=history, verify=verify,
+            is_kept=keep, config=settings, progress=show,
+        )  # fmt: skip
     for line in scan.notes:
         notes.say(f"note: {line}")
     if csv is not None:

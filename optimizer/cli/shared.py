@@ -7,9 +7,8 @@ import typer
 
 from optimizer.cli.app import AnsweringGroup
 from optimizer.cli.flags import argument, option
-from optimizer.config.compute import ComputeSettings, DeviceSettings
+from optimizer.config.compute import ComputeSettings
 from optimizer.config.data import CostSettings, DataSettings, StrategySettings, WindowSettings
-from optimizer.config.evidence import EvidenceSettings
 from optimizer.config.run_config import RunConfig
 
 ConfigFile = Annotated[Path | None, option("--config", "TOML file; flags win over it.", "FILE")]
@@ -35,6 +34,10 @@ Front = Annotated[
 ]
 RunName = Annotated[str, argument("A run's id, its beginning, its path, or latest.", "RUN")]
 Specs = Annotated[list[str] | None, argument("Bars, as --data names them.", "SPEC")]
+Trust = Annotated[
+    bool,
+    option("--trust", "Trust the run from now on: run its Python, read the files that it names."),
+]
 Quiet = Annotated[bool, option("--quiet", "Show no progress.")]
 
 ALL = tuple(RunConfig.model_fields)
@@ -45,14 +48,6 @@ MARKET = (*DataSettings.model_fields, *StrategySettings.model_fields, *ComputeSe
 
 TRADES = (*MARKET, *WindowSettings.model_fields, *CostSettings.model_fields)
 """Flags of what decides trades."""
-
-JUDGED = (
-    "data",
-    *(name for name in EvidenceSettings.model_fields if name != "judge"),
-    *DeviceSettings.model_fields,
-    *ComputeSettings.model_fields,
-)
-"""Flags of what judges a run."""
 
 DATA = tuple(name for name in DataSettings.model_fields if name != "finer")
 READ = tuple(name for name in DATA if name != "data")

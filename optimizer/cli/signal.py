@@ -1,15 +1,14 @@
 """signal: where a run stands on the newest closed bars; it places no order."""
 
-import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from optimizer.cli.flags import argument, config_flags, option, split_member, trust_flag
+from optimizer.cli.flags import argument, config_flags, option
 from optimizer.cli.help import Sectioned
 from optimizer.cli.notes import note
-from optimizer.cli.shared import DATA, AsJson, Now, Runs, single_command
+from optimizer.cli.shared import DATA, AsJson, Now, Runs, Trust, single_command
 from optimizer.errors import ConfigError
 
 app = single_command()
@@ -20,9 +19,8 @@ nothing is known of now, or of what was never searched."""
 
 
 @app.command("signal", cls=Sectioned)
-@trust_flag("run")
 @config_flags(*DATA, "finer")
-def tell_signal(
+def tell_signal(  # noqa: PLR0913 - one argument a flag
     run: Annotated[
         str,
         argument(
@@ -56,6 +54,7 @@ def tell_signal(
     no_search: Annotated[
         bool, option("--no-search", "Of a schedule, say that a search is due instead of making it.")
     ] = False,
+    trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
     """Say where a run stands on the newest closed bars: flat, enter, order, full, in a trade.
@@ -64,19 +63,18 @@ def tell_signal(
     size, until when. Exit code: 0 nothing to do, 10 a position is open, 11 something is due at
     the next open; 6 nothing is, and the bars of a symbol are stale or it was never searched.
     """
+    from optimizer import api
     from optimizer.cli.console import print_json, stdout
     from optimizer.cli.signal_texts import print_signal
     from optimizer.signals.messages import check_target
-    from optimizer.signals.source import SignalSource, list_new_notes
+    from optimizer.signals.source import list_new_notes, read_clock
     from optimizer.signals.watching import ChangeWatcher, watch_source
-    from optimizer.store import find_run
 
     if watch is not None and now is not None:
         raise ConfigError("--watch follows the clock: leave --now out")
     if on_change is not None:
         check_target(on_change)
-    name, member = split_member(run)
-    source = SignalSource(find_run(runs, name), member, flags, may_search=not no_search)
+    source = api.open_signal(run, runs, flags, may_search=not no_search, trust=trust)
     changes = ChangeWatcher(on_change, None if watch is None else note)
     if watch is None:
         readings = iter((source.read(read_clock(now)),))
@@ -95,16 +93,3 @@ def tell_signal(
         is_first = False
     code = IN_A_TRADE if signal.is_in_trade else 0
     raise typer.Exit(IS_DUE if signal.is_due else IS_VOID if signal.is_void else code)
-
-
-def read_clock(text: str | None) -> int:
-    """Nanoseconds UTC of a time that was named, or else now."""
-    from data.bars import parse_time
-    from data.errors import WindowError
-
-    if text is None:
-        return time.time_ns()
-    try:
-        return parse_time(text)
-    except WindowError as error:
-        raise ConfigError(f"--now {error}") from None

@@ -1,14 +1,21 @@
 """All evidence on a finished run, part after part, and the verdict that follows from it."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from data.progress import Watch
+from data.errors import DataError
+from data.progress import Progress, Watch
+from data.shell import quote_word, write_command
+from engine.errors import DeviceError
 from engine.runtime.machine import available_cores
 from optimizer.config.evidence import EvidenceSettings, check_schedule
+from optimizer.config.keywords import OF_MACHINE
+from optimizer.config.run_config import RunConfig, format_flag
+from optimizer.errors import LostError, StoppedError, StoreError, WriteError
 from optimizer.evidence.betting import DEFAULT_SEARCHES
 from optimizer.evidence.folds import begin_folds, search_paths
 from optimizer.evidence.holdout import SearchCount, build_held_out_record, check_open
@@ -41,9 +48,12 @@ from optimizer.evidence.schedule_searches import (
 from optimizer.evidence.trials import build_trials_records
 from optimizer.evidence.verdict import Verdict
 from optimizer.run.problem import JustSearched
+from optimizer.run.purposes import recorded_config
 from optimizer.run.record import recorded_fits
+from optimizer.run.runner import Observer
 from optimizer.store import RunStore
 from optimizer.store.answers import JUDGEMENT
+from optimizer.store.result import RunResult
 
 OF_FOLDS = ("folds", "train", "anchored", "purge")
 OF_TRIALS = ("blocks", "resamples", "trials")
@@ -141,11 +151,78 @@ def judge_run(
         return judgement
 
 
+def judge_searched(
+    result: RunResult,
+    begun: RunConfig | None,
+    flags: Mapping[str, object],
+    observer: Observer,
+    executor: Executor | None,
+) -> Judgement | None:
+    """Judge a run as far as was asked for; its judgement, None where there is none.
+
+    One that had ended before is judged where flags ask for it, and where its judge was killed.
+    """
+    path = Path(result.path)
+    with RunStore.open(path) as store:
+        known = read_judgement(store)
+        settings = recorded_config(store, flags) if begun is None else begun
+    is_asked = bool(flags.keys() & EvidenceSettings.model_fields.keys())
+    # A new run has recorded its own.
+    places = flags.keys() & {"data", *OF_MACHINE}
+    given = {} if begun else {name: flags[name] for name in places}
+    if settings.judge is False or (result.resumed and known is not None and not is_asked):
+        return known
+    plan = build_plan(settings)
+    if plan.folds:
+        line = (
+            f"judging: the search is repeated on {plan.folds} parts of the bars: "
+            "from about the time of the search to several times it; --no-judge leaves it out"
+        )
+        observer.watch(Progress(lines=(line,)))
+    try:
+        with naming_resume(path, settings):
+            return judge_run(path, plan, given, observer.watch, observer.just, executor)
+    except (DataError, StoreError) as error:
+        if is_asked or not result.resumed:
+            raise
+        observer.watch(Progress(notes=(f"the run is not judged: {error}",)))
+        return None
+
+
+@contextmanager
+def naming_resume(
+    path: Path, settings: EvidenceSettings, pick: int | None = None, *, is_open: bool = False
+) -> Iterator[None]:
+    """Say how to go on with a judge that was stopped, or whose GPU, cluster or disk failed."""
+    kept = partial(_describe_kept, path, settings, pick, is_open)
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise StoppedError(f"stopped; {kept()}") from None
+    except (DeviceError, LostError, WriteError) as error:
+        raise type(error)(f"{error}; {kept()}") from error
+
+
+def _describe_kept(path: Path, settings: EvidenceSettings, pick: int | None, is_open: bool) -> str:
+    """Sentence on the record of a judge, and the command that goes on with it."""
+    null = settings.null or (DEFAULT_SEARCHES if settings.judge else 0)
+    wanted = {**settings.model_dump(include=set(EvidenceSettings.model_fields)), "null": null}
+    default = {name: field.default for name, field in EvidenceSettings.model_fields.items()}
+    flags = [
+        format_flag(name) + ("" if value is True else f" {quote_word(str(value))}")
+        for name, value in wanted.items()
+        if value != default[name] and name != "judge"
+    ]
+    flags += [f"--pick {pick}"] * (pick is not None) + ["--open"] * is_open
+    return "the front is recorded, and so is what was found out about it, go on with: " + " ".join(
+        [write_command("judge", path), *flags]
+    )
+
+
 def measure_power(
     path: Path,
     flags: Mapping[str, object],
     watch: Watch,
-    tell: Callable[[str], None] = lambda _: None,
     executor: Executor | None = None,
 ) -> PowerRecord:
     """Measure how large an edge the search of a finished run would find; every search is recorded.
@@ -156,7 +233,6 @@ def measure_power(
         path: The run.
         flags: Say where the data is now, if it has moved.
         watch: Callback of progress.
-        tell: Callback of a line on how long it takes, before it begins.
         executor: Where whole searches are made; the cores of this machine if None.
 
     Raises:
@@ -170,7 +246,7 @@ def measure_power(
         run.executor.check(run.task)
         keep = cast("Keep", null.keep) if null else "auto"
         setup = NullSetup(run.again, keep, run.warm_start)
-        record = build_power_record(store, setup, run.executor, run.device, watch, tell)
+        record = build_power_record(store, setup, run.executor, run.device, watch)
         if judgement is not None and judgement.power != record:
             store.add_evidence(JUDGEMENT, replace(judgement, power=record).payload())
         store.flush()

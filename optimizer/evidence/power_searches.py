@@ -111,7 +111,6 @@ class PowerSetup(NullSetup):
 def measure_planned_power(
     config: RunConfig,
     watch: Watch,
-    tell: Callable[[str], None] = lambda _: None,
     executor: Executor | None = None,
 ) -> PowerRecord:
     """Measure how large an edge a search would find before it is made; every search is recorded.
@@ -121,7 +120,6 @@ def measure_planned_power(
     Args:
         config: Of the search.
         watch: Callback of progress.
-        tell: Callback of a line on how long it takes, before it begins.
         executor: Where whole searches are made; the cores of this machine if None.
 
     Raises:
@@ -146,7 +144,7 @@ def measure_planned_power(
             # Rows of evidence follow a result.
             store.finish({"front": []})
         setup = NullSetup(task, "auto", warm_start)
-        return build_power_record(store, setup, executor, device, watch, tell)
+        return build_power_record(store, setup, executor, device, watch)
 
 
 def build_power_record(
@@ -155,7 +153,6 @@ def build_power_record(
     executor: Executor,
     device: str,
     watch: Watch,
-    tell: Callable[[str], None],
 ) -> PowerRecord:
     """Null searches that are not known yet, then planted markets of one edge after the other.
 
@@ -165,7 +162,6 @@ def build_power_record(
         executor: Where whole searches are made.
         device: Of the run's own search.
         watch: Callback of progress.
-        tell: Callback of a line on how long it takes, before it begins.
 
     Raises:
         ConfigError: When no edge can be planted into the bars.
@@ -176,7 +172,7 @@ def build_power_record(
     null_numbers, numbers = range(1, DEFAULT_SEARCHES + 1), range(1, MARKETS + 1)
     left = sum(MARKETS - len(kept.known) for kept in planted.values())
     missing = sum(number not in nulls.known for number in null_numbers)
-    tell(_estimate(setup, device, missing, left))
+    watch(Progress(lines=(_estimate(setup, device, missing, left),)))
     search = partial(_search_missing, partial(executor.submit, used=device), watch)
     without_edge = [NullJob("shuffled", number) for number in null_numbers]
     search(nulls, replace(setup, keep=keep), "searches without an edge", without_edge)

@@ -38,6 +38,7 @@ from optimizer.run.tables import newest_front
 from optimizer.run.task import Task
 from optimizer.store import RunStore, find_run
 from optimizer.store.caveats import BestTradeRecord, name_limits
+from optimizer.store.listing import split_member
 from strategy.pretty_print import format_tree
 
 DRAWN = ("lines", "bar_times", "month_times")
@@ -273,6 +274,31 @@ def choose_limits(costs: Costs, picked: Sequence[Picked]) -> Costs:
 def _list_limits(costs: Costs) -> tuple[int | None, float | None, str | None]:
     """Limits that hold for an account as a whole."""
     return costs.max_positions, costs.max_leverage, costs.rank
+
+
+def parse_portfolio(
+    members: Sequence[str | Path],
+    weights: Sequence[float] | None,
+    *,
+    risk: float,
+    max_positions: int | None,
+    max_leverage: float | None,
+    rank: str | None,
+    trust_leverage: bool,
+) -> tuple[list[tuple[str, int | None]], list[float], Costs]:
+    """Members, weights and limits of an account, as `build_portfolio` takes them.
+
+    Raises:
+        ConfigError: When weights or the risk do not fit.
+        EngineError: When a limit makes no sense.
+    """
+    if not 0 < risk <= 1:
+        raise ConfigError(f"--risk {risk:g}: a share of the account above 0 and at most 1")
+    costs = Costs(
+        risk_fraction=risk, max_positions=max_positions, max_leverage=max_leverage, rank=rank
+    )
+    pairs = [split_member(str(name)) for name in members]
+    return pairs, check_weights(weights, len(pairs), trusts_leverage=trust_leverage), costs
 
 
 def check_weights(

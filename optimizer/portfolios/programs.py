@@ -13,8 +13,8 @@ from optimizer.portfolios.portfolio import pick_members
 def build_component_programs(
     members: Sequence[tuple[str, int | None]],
     weights: Sequence[float],
-    runs: Path,
     costs: Costs,
+    runs: Path,
     platform: str,
 ) -> dict[str, str]:
     """Text of a program for each component, by the place of its file.

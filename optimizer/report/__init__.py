@@ -1,6 +1,5 @@
 """Results of a run, to look at: tables, charts, one page."""
 
-from optimizer import load_run
 from optimizer.report.apart import Apart
 from optimizer.report.page import page_html, renew_report, write_report
 from optimizer.report.run import Run, check_strategy, compare_runs
@@ -10,7 +9,6 @@ __all__ = [
     "Run",
     "check_strategy",
     "compare_runs",
-    "load_run",
     "page_html",
     "renew_report",
     "write_report",

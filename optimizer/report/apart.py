@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from data.plain import methods_take_plain
 from engine.accounts.ledger import Ledger
@@ -16,6 +16,9 @@ from optimizer.report.trades import build_trades_frame, collect_trades
 from optimizer.run.task import Task
 from optimizer.run.trade_details import list_details
 from optimizer.search.generation import Floats
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @methods_take_plain(ConfigError)
@@ -44,11 +47,13 @@ class Apart:
             task.spec, markets.series, [self.window], task.costs, form=CompiledForm()
         )
 
-    def rows(self) -> pd.DataFrame:
+    def rows(self) -> "pd.DataFrame":
         """A row a bar of the window with every indicator row of the individual, by the reference.
 
         The index is the time at which the bar opens; NaN before an indicator is known.
         """
+        import pandas as pd
+
         window = self.window
         bars = self.task.markets.series[window.series]
         kept = slice(window.start, window.end)
@@ -59,11 +64,13 @@ class Apart:
         index = pd.to_datetime(bars.timestamp[kept], unit="ns", utc=True)
         return pd.DataFrame(columns, index=pd.DatetimeIndex(index, name="time"))
 
-    def entry(self) -> pd.DataFrame:
+    def entry(self) -> "pd.DataFrame":
         """A row a bar: whether each condition of entries and exits holds, parts before the whole.
 
         ``signal`` also asks that the warm-up is over and a bar follows.
         """
+        import pandas as pd
+
         index = self.rows().index
         kept = slice(self.window.start, self.window.end)
         frame = pd.DataFrame({"bar": np.arange(kept.start, kept.stop)}, index=index)
@@ -76,7 +83,7 @@ class Apart:
         """Bars that signal, whatever the position, as the reference finds them."""
         return list(self._reference.signals(self.genome)[0])
 
-    def trades(self) -> pd.DataFrame:
+    def trades(self) -> "pd.DataFrame":
         """A row a trade in reference and engine: ``engine_`` stands before those of the engine.
 
         ``same`` is whether all of it is equal in every bit.
@@ -92,7 +99,7 @@ class Apart:
         frame["same"] = np.array(same[: len(frame)], np.bool_)
         return frame
 
-    def _frame(self, ledger: Ledger) -> pd.DataFrame:
+    def _frame(self, ledger: Ledger) -> "pd.DataFrame":
         markets, ledgers = self.task.markets, list(self._engine.trades(self.genome))
         ledgers[self._number] = ledger
         details = list_details(self.task, self.genome, ledgers)[self._number]

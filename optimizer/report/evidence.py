@@ -27,8 +27,6 @@ FOLD_COLUMNS = ("fold", "searched on", "tested on", "trades", "mean R", "efficie
 
 CANNOT_KNOW = "Whether the market stays as it is, no number of these bars can know."
 
-ALONE = "Not judged: one candidate, without the search that found it."
-
 
 @dataclass(frozen=True)
 class PageAnswer:

@@ -1,14 +1,17 @@
 """Choosing a member of a front: by its knee, by weights; and comparing fronts."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import moocore
 import numpy as np
-import pandas as pd
 
 from optimizer.errors import ConfigError
 from optimizer.run.compared import hypervolume_shares
 from optimizer.search.generation import Floats
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def knee(objectives: Floats) -> int:
@@ -50,8 +53,10 @@ def require_place(owner: str, what: str, number: int, count: int) -> int:
     return number
 
 
-def compare(fronts: Mapping[str, Floats]) -> pd.DataFrame:
+def compare(fronts: Mapping[str, Floats]) -> "pd.DataFrame":
     """A row a front [F, O]: its members, how many no other front dominates, its hypervolume."""
+    import pandas as pd
+
     names, arrays = list(fronts), list(fronts.values())
     whole = np.concatenate(arrays)
     owner = np.repeat(np.arange(len(arrays)), [len(front) for front in arrays])

@@ -8,14 +8,17 @@ House rule.
 
 from dataclasses import dataclass
 from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.lib.stride_tricks import sliding_window_view
 
 from data.bars import Bars, Window
 from optimizer.report.trades import Ints, Trades
 from optimizer.search.generation import Floats
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 REGIME_BARS = 100
 
@@ -34,8 +37,10 @@ class Regimes:
 
     series: tuple[Ints, ...]
 
-    def tabulate(self, trades: Trades) -> pd.DataFrame:
+    def tabulate(self, trades: Trades) -> "pd.DataFrame":
         """Trades, mean R and sum of R as `summarize` has them, a row a trend and volatility."""
+        import pandas as pd
+
         index = pd.MultiIndex.from_tuples(CELLS, names=["trend", "volatility"])
         return pd.DataFrame(self.summarize(trades), index=index)
 

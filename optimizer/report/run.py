@@ -1,57 +1,58 @@
-"""A run, or one individual, with everything that can be asked of it; runs compared."""
+"""A run, or one candidate, with everything that can be asked of it; runs compared."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from data.plain import make_plain, methods_take_plain, quote_value, takes_plain
+from data.plain import methods_take_plain, takes_plain
+from engine.accounts.ledger import Ledger
 from engine.accounts.metrics import METRICS
-from engine.batch import Engine
 from engine.replay.certificate import certify
-from optimizer.config.run_config import RunConfig, make_config
+from optimizer.config.keywords import RUN
 from optimizer.errors import ConfigError
-from optimizer.evidence.concurrent_folds import share_cores
-from optimizer.evidence.judge import build_plan, judge_run, measure_power
-from optimizer.evidence.judgement import read_judgement
 from optimizer.evidence.power import PowerRecord
 from optimizer.evidence.verdict import SIMULATED, Verdict
-from optimizer.export.programs import build_judged_schedule_program
-from optimizer.keywords import RunKeywords, Specs
-from optimizer.report.apart import Apart
-from optimizer.report.evidence import ALONE
-from optimizer.report.grids import find_candidates
-from optimizer.report.notebook import render_html
-from optimizer.report.page import renew_report
+from optimizer.goals.objectives import MISSED
 from optimizer.report.pick import compare
-from optimizer.report.plots import Plots
-from optimizer.report.regimes import Regimes, find_regimes
-from optimizer.report.tables import Tables, build_data_flags
-from optimizer.run.causal import prove_one, prove_shown
-from optimizer.run.genes_file import encode_genome
+from optimizer.report.tables import Tables
+from optimizer.run.backtest import Accounts, Backtest, describe_backtest, run_engine
 from optimizer.run.individuals import describe_individuals
 from optimizer.run.points import find_points, measure_points, wants_more
 from optimizer.run.record import build_identity, build_run_header
-from optimizer.run.runner import Observer, start_run
-from optimizer.run.task import Task, check_genome_fits, prepare
-from optimizer.run.trust import trust_run
+from optimizer.run.settings import hold_settings
+from optimizer.run.task import Task, prepare
 from optimizer.search.generation import Floats
 from optimizer.showing import choose_show
-from optimizer.store import RunStore, find_run
+from optimizer.store import RunStore
 from optimizer.store.labels import Labels, change_labels, read_labels
-from optimizer.store.result import RunHeader, refuse_red
-from strategy import STRATEGIES, StrategyError, load_strategy, register
+from optimizer.store.result import Member, RunHeader
 from strategy.model import Strategy
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from optimizer.report.apart import Apart
+    from optimizer.report.plots import Plots
+    from optimizer.report.regimes import Regimes
+
+ALONE = "Not judged: one candidate, without the search that found it."
 
 
 @methods_take_plain(ConfigError)
 class Run(Tables):
-    """A run as tables and charts, and its members taken apart."""
+    """A run as tables and charts, and its members taken apart.
+
+    Attributes:
+        judgement_s: Seconds that its judgement took just now.
+    """
+
+    judgement_s = 0.0
 
     def _repr_html_(self) -> str:
+        from optimizer.report.notebook import render_html
+
         return render_html(self, self.labels)
 
     @property
@@ -83,12 +84,14 @@ class Run(Tables):
         change_labels(self.path, add=tags, remove=remove, note=note)
 
     @cached_property
-    def plot(self) -> Plots:
+    def plot(self) -> "Plots":
         """Every chart of the report as a figure of plotly."""
+        from optimizer.report.plots import Plots
+
         return Plots(self)
 
     @cached_property
-    def points(self) -> pd.DataFrame:
+    def points(self) -> "pd.DataFrame":
         """Every point of a lattice, or every candidate still on record: genes, metrics, failure.
 
         They are evaluated anew on the bars that were searched. An undefined metric is NaN;
@@ -99,6 +102,8 @@ class Run(Tables):
         >>> len(run.points) >= len(run.front)
         True
         """
+        import pandas as pd
+
         with RunStore.open(self.path) as store:
             genomes = find_points(store, self.task)
         points = measure_points(self.task, genomes)
@@ -106,7 +111,7 @@ class Run(Tables):
         metrics = dict(zip(METRICS, points.values.T, strict=True))
         return pd.DataFrame({**genes, **metrics, "infeasible": points.failures})
 
-    def grid(self, x: str, y: str, metric: str = "strength") -> pd.DataFrame:
+    def grid(self, x: str, y: str, metric: str = "strength") -> "pd.DataFrame":
         """A metric over two genes, of all feasible candidates in a cell the best.
 
         The data of `plot.heatmap`. What the search strove for is read from the record; any other
@@ -128,6 +133,10 @@ class Run(Tables):
         >>> load_run(example).grid("ema_fast", "reward_r").shape[0] > 1
         True
         """
+        import pandas as pd
+
+        from optimizer.report.grids import find_candidates
+
         numbers = self.number_of_gene(x), self.number_of_gene(y)
         cells = find_candidates(self, metric).grid(numbers, maximise=wants_more(metric))
         rows, columns = pd.Index(cells.y, name=y), pd.Index(cells.x, name=x)
@@ -142,16 +151,20 @@ class Run(Tables):
             StoreError: When the run is not finished, or cannot be judged by this version.
             ConfigError: When no edge can be planted into its bars.
         """
+        from optimizer.evidence.judge import measure_power
+
         with choose_show() as show:
             return measure_power(self.path, self._flags, show)
 
     @cached_property
-    def market_regimes(self) -> Regimes:
+    def market_regimes(self) -> "Regimes":
         """Trend and volatility at every bar."""
+        from optimizer.report.regimes import find_regimes
+
         markets = self.task.markets
         return find_regimes(tuple(markets.series), markets.ranges)
 
-    def regimes(self, member: int) -> pd.DataFrame:
+    def regimes(self, member: int) -> "pd.DataFrame":
         """Trades of a member by trend and volatility of the market at their signal.
 
         A row a regime: trades, mean_r (NaN without trades) and sum_r. It describes the bars that
@@ -172,94 +185,67 @@ class Run(Tables):
         Raises:
             ConfigError: When there is none, or the platform cannot say what it does.
         """
+        from optimizer.export.programs import build_judged_schedule_program
+
         made = None if self.judgement is None else self.judgement.schedule
         return build_judged_schedule_program(self.task, made, self.id, platform)
 
-    def apart(self, member: int, window: int = 0) -> Apart:
+    def apart(self, member: int, window: int = 0) -> "Apart":
         """A member taken apart in one of its windows: rows, signals, trades twice."""
+        from optimizer.report.apart import Apart
+
         return Apart(self.task, self.genomes[self.check_member(member)], window)
 
 
-def evolve(settings: Mapping[str, object]) -> Run:
-    """Search with settings, and judge what was found; see `optimizer.evolve`.
-
-    >>> import tempfile
-    >>> evolve({"population": 8, "generations": 1, "runs": tempfile.mkdtemp()}).status
-    'finished'
-    """
-    with _as_configured(settings, "evolve") as config:
-        with share_cores(config) as beside, choose_show() as show:
-            observer = Observer(show, beside)
-            result = start_run(config, observer)
-            refuse_red(result.certificate)
-            path = Path(result.path)
-            if beside is not None:
-                judge_run(path, build_plan(config), {}, show, observer.just, beside)
-        return Run(path)
-
-
-def judge(
-    name: str,
-    runs: Path,
-    data: Specs | None,
-    *,
-    pick: int | None,
-    is_open: bool,
-    trust: bool,
-    settings: Mapping[str, object],
-) -> Run:
-    """Judge a recorded run; see `optimizer.judge`."""
-    path, config = find_run(runs, name), make_config(settings, where="judge")
-    if trust:
-        trust_run(path)
-    with RunStore.open(path) as store:
-        earlier = read_judgement(store)
-    plan = build_plan(config, settings, earlier, pick=pick, is_open=is_open)
-    with choose_show() as show:
-        judge_run(path, plan, build_data_flags(data), show)
-    run = Run(path, data)
-    renew_report(run)
-    return run
-
-
-def backtest(settings: Mapping[str, object], genes: Mapping[str, float]) -> "Single":
-    """Backtest one individual; see `optimizer.backtest`."""
-    with _as_configured(settings, "backtest") as config:
-        task = prepare(config, genes=genes)
-        genome = encode_genome(task.spec.layout, genes)
-        check_genome_fits(task, genome)
-        prove_one(task, genome)
-        single = Single(task, genome)
-        prove_shown(task.spec, task.markets, genome[None], single.engine.ledgers(genome[None]))
-        return single
-
-
 class Single(Run):
-    """An individual with its task; everything that a `Run` of one member offers.
+    """A candidate with its task; everything that a `Run` of one member offers.
 
     Args:
         source: Whose genes they are, such as ``member 3 of run 2026``; may be empty.
+        computed_by: ``reference``, ``cpu`` or ``cuda``.
     """
 
     is_search = False
 
-    def __init__(self, task: Task, genome: Floats, source: str = "") -> None:
-        self.source = source
+    def __init__(
+        self, task: Task, genome: Floats, source: str = "", computed_by: str = "cpu"
+    ) -> None:
+        self.source, self._genome, self._computed_by = source, genome, computed_by
         self.path = Path(task.spec.name)
         self.task = task
-        self.engine: Engine = task.full_engine(device="cpu")
-        (individual,) = describe_individuals(task, self.engine, genome[None])
-        reached = task.problem(task.engine(device="cpu")).measure_objectives(genome[None])[0]
-        objectives = dict(zip(task.goals.names, reached.tolist(), strict=False))
+        # A soft constraint is reached, not measured.
+        names = [name for name in task.goals.names if name != MISSED]
         header = build_run_header(task, "cpu", build_identity(task, None))
-        self.header = RunHeader.read({**header, "objectives": list(objectives)})
+        self.header = RunHeader.read({**header, "objectives": names})
         self.result, self.status, self.summaries = None, "finished", ()
         sentence = (SIMULATED if self.header.is_simulated else "") + ALONE
         self.judgement, self.verdict = None, Verdict("not_judged", sentence)
-        self.members = (replace(individual, objectives=objectives),)
 
     def __repr__(self) -> str:
         return f"{self.verdict.sentence}\nBacktest({self.id!r})"
+
+    @cached_property
+    def members(self) -> tuple[Member, ...]:
+        """The candidate alone."""
+        (candidate,) = describe_individuals(self.task, self.engine, self._genome[None])
+        problem = self.task.problem(self.task.engine(device="cpu"))
+        reached = problem.measure_objectives(self._genome[None])[0].tolist()
+        objectives = dict(zip(self.header.objectives, reached, strict=True))
+        return (replace(candidate, objectives=objectives),)
+
+    @cached_property
+    def _computed(self) -> tuple[tuple[Ledger, ...], Floats, Accounts]:
+        return run_engine(self.task, self._genome, self._computed_by, self.engine)
+
+    @property
+    def ledgers(self) -> tuple[Ledger, ...]:
+        """Its trades in each window, [W]."""
+        return self._computed[0]
+
+    @cached_property
+    def record(self) -> Backtest:
+        """Its figures over all windows and in each, and how they hang on the order within a bar."""
+        return describe_backtest(self.task, self._genome, *self._computed, self._computed_by)
 
     @property
     def title(self) -> str:
@@ -271,50 +257,8 @@ class Single(Run):
         return self.source or "this backtest"
 
 
-def _as_configured(settings: Mapping[str, object], where: str) -> AbstractContextManager[RunConfig]:
-    """Configuration in which a strategy has a name, and bars in memory are a source."""
-    # Only now: few runs are of bars in memory.
-    from optimizer.run.frames import holding_frames
-
-    named = dict(settings)
-    if "strategy" in named:
-        named["strategy"] = _strategy_named(named["strategy"])
-    return holding_frames(named, where)
-
-
-def _strategy_named(spec: object) -> str:
-    """The name or file of a strategy; one in memory gets a name that no other one has."""
-    if isinstance(address := make_plain(spec), str):
-        return address
-    if not isinstance(spec, Strategy):
-        raise ConfigError(
-            "strategy is the name or the file of a strategy, or what strategy(...) made, got "
-            f"{quote_value(spec)}"
-        )
-    if (place := _find_strategy_address(spec)) is not None:
-        return place
-    # An earlier one of that name, such as before an edit, stays what its runs were made with.
-    unlike = f"{spec.name or 'strategy'}_{spec.digest[:8]}"
-    for name in filter(None, (spec.name, unlike)):
-        named = replace(spec, name=name)
-        if STRATEGIES.get(name, named).digest == named.digest:
-            break
-    return register(named).name
-
-
-def _find_strategy_address(spec: Strategy) -> str | None:
-    """Address of a strategy as it is, so that a run of it goes on in any process; else None."""
-    if spec.source is None:
-        return None
-    address = f"{spec.source.path}:{spec.name}"
-    try:
-        return address if load_strategy(address).digest == spec.digest else None
-    except StrategyError:
-        return None
-
-
 @takes_plain(ConfigError)
-def compare_runs(**runs: Run) -> pd.DataFrame:
+def compare_runs(**runs: Run) -> "pd.DataFrame":
     """A row a run with the same objectives: its members, those undominated, its hypervolume.
 
     Undominated are members that no member of another run dominates; the hypervolume is a share
@@ -337,18 +281,20 @@ def compare_runs(**runs: Run) -> pd.DataFrame:
     return compare({name: run.minimised for name, run in runs.items()})
 
 
-@takes_plain(ConfigError, RunKeywords)
-def check_strategy(spec: Strategy, individuals: int = 20, **settings: object) -> pd.Series:
+@takes_plain(ConfigError, RUN)
+def check_strategy(spec: Strategy, individuals: int = 20, **settings: object) -> "pd.Series":
     """Try a strategy before a search: random individuals, in reference and engine.
 
     The strategy is known by its name afterwards; `settings` are fields of `RunConfig`. Returns
     individuals, their trades, mismatches (there must be none), and the first of them in words.
     """
-    with _as_configured({**settings, "strategy": spec}, "check_strategy") as config:
+    with hold_settings({**settings, "strategy": spec}, "check_strategy") as config:
         task = prepare(config, for_search=True)
         certificate = certify(
             task.engine(device="cpu"), task.random_individuals(individuals), threads=1
         )
+    import pandas as pd
+
     return pd.Series(
         {
             "individuals": certificate.individuals,

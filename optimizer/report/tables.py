@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from math import nan
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from data.bars import Bars, Window
 from data.errors import DataError
@@ -16,6 +16,7 @@ from engine.errors import EngineError
 from optimizer.errors import ConfigError, OptimizerError, StoreError
 from optimizer.evidence.expectation import ExpectedRecord
 from optimizer.evidence.judgement import (
+    Judgement,
     build_unfinished_verdict,
     derive_verdict,
     describe_expected,
@@ -27,11 +28,8 @@ from optimizer.evidence.judgement import (
 from optimizer.evidence.pick import PickRecord
 from optimizer.evidence.returns import list_days
 from optimizer.evidence.verdict import Verdict
-from optimizer.export.programs import build_program
 from optimizer.formatting import EXPECTED, HELD_OUT
-from optimizer.keywords import Specs
 from optimizer.report.account import Curve, Drawdown, equity_curve, worst_drawdowns
-from optimizer.report.history import History, read_history
 from optimizer.report.pick import by_weight, knee, parse_weights, require_place
 from optimizer.report.trades import Ints, Trades, build_trades_frame, collect_trades
 from optimizer.run.importance import measure_run_importance
@@ -41,8 +39,17 @@ from optimizer.run.task import Task
 from optimizer.run.trade_details import list_details
 from optimizer.search.generation import Floats, final_front
 from optimizer.store import GenerationSummary, RunStore
-from optimizer.store.result import FIGURES, Figures, Member, RunHeader, sort_best_first
+from optimizer.store.result import FIGURES, Figures, Member, RunHeader, RunResult, sort_best_first
 from strategy.errors import StrategyError, unknown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from optimizer.report.history import History
+
+
+Specs = str | Path | Sequence[str | Path]
+"""Sources of bars."""
 
 
 def build_data_flags(data: Specs | None) -> dict[str, object]:
@@ -90,6 +97,16 @@ class Tables:
     def __repr__(self) -> str:
         known = f"Run({self.id!r}, {self.status}, front of {len(self.members)})"
         return f"{self.verdict.sentence}\n{known}"
+
+    def require_result(self) -> RunResult:
+        """Result of a finished run."""
+        assert self.result is not None, "the run is finished"
+        return self.result
+
+    def require_judgement(self) -> Judgement:
+        """Newest judgement of a run that was judged."""
+        assert self.judgement is not None, "the run was judged"
+        return self.judgement
 
     @cached_property
     def verdict(self) -> Verdict:
@@ -182,7 +199,7 @@ class Tables:
         return self.header.list_genomes(self.members)
 
     @cached_property
-    def front(self) -> pd.DataFrame:
+    def front(self) -> "pd.DataFrame":
         """The front, a row a member: its genes, its objectives, then its other metrics.
 
         Objectives have their natural sign; an undefined metric is NaN. Where bars were held out,
@@ -194,6 +211,8 @@ class Tables:
         >>> list(run.front.columns[:3]), run.front.index.name
         (['ema_fast', 'ema_slow', 'z_window'], 'member')
         """
+        import pandas as pd
+
         rows = []
         for member in self.members:
             kept = {} if member.held_out is None else _flatten_figures(member.held_out)
@@ -211,13 +230,15 @@ class Tables:
         return frame.astype({name: np.float64 for name in columns if name not in self.genes})
 
     @cached_property
-    def generations(self) -> pd.DataFrame:
+    def generations(self) -> "pd.DataFrame":
         """One row a generation: individuals, members of the front, evaluated, seconds, rejected.
 
         >>> from optimizer import load_run
         >>> load_run(example).generations["evaluated"].tolist()
         [16, 16, 16, 16]
         """
+        import pandas as pd
+
         shown = ("individuals", "front", "evaluated", "seconds", "repaired")
         names = sorted({name for summary in self.summaries for name in summary.rejected})
         rows = [
@@ -259,8 +280,10 @@ class Tables:
         return self.task.full_engine(device="cpu")
 
     @cached_property
-    def history(self) -> History:
+    def history(self) -> "History":
         """How the search went, as far as it was kept."""
+        from optimizer.report.history import read_history
+
         return read_history(self.path, len(self.objectives))
 
     @property
@@ -285,7 +308,7 @@ class Tables:
             details = list_details(self.task, genome, ledgers)
             yield collect_trades(ledgers, self.windows, self.series, self.task.costs, details)
 
-    def trades(self, member: int) -> pd.DataFrame:
+    def trades(self, member: int) -> "pd.DataFrame":
         """All trades of a member, a row each, in the order of windows and time.
 
         Symbol, sample (``in`` or ``held out``), entry_time and exit_time (when those bars
@@ -315,11 +338,15 @@ class Tables:
         Raises:
             ConfigError: When there is no such member, or the platform cannot say what it does.
         """
+        from optimizer.export.programs import build_program
+
         genome = self.genomes[self.check_member(member)]
         return build_program(self.task, genome, f"Member {member} of run {self.id}.", platform)
 
-    def equity(self, member: int) -> pd.Series:
+    def equity(self, member: int) -> "pd.Series":
         """Equity of a member after each of its trades, from 1, by time."""
+        import pandas as pd
+
         curve = self.equity_curve(self.trade_columns(member))
         index = pd.to_datetime(curve.time_ns, unit="ns", utc=True).rename("time")
         return pd.Series(curve.value, index=index, name=f"member {member}")
@@ -330,13 +357,15 @@ class Tables:
         start = min(self.series[w.series].timestamp[w.start] for w in self.windows)
         return equity_curve(trades, markets.symbols, fraction, int(start))
 
-    def drawdowns(self, member: int) -> pd.DataFrame:
+    def drawdowns(self, member: int) -> "pd.DataFrame":
         """The deepest falls of a member's equity, a row each, the deepest first.
 
         Depth is a share of the peak; `recovered` is NaT where equity has not been there again;
         `bars` are those from the peak to the recovery, or else to the last bar, of several symbols
         the times at which one has a bar.
         """
+        import pandas as pd
+
         falls = self.worst_drawdowns(self.trade_columns(member))
         names = ("from", "to", "recovered")
         stamps = {name: [getattr(fall, f"{name}_ns") for fall in falls] for name in names}
@@ -360,12 +389,14 @@ class Tables:
         """The dates on which some window has a bar, [D] days since 1970 UTC."""
         return list_days(self.series, self.windows)
 
-    def population(self, generation: int) -> pd.DataFrame:
+    def population(self, generation: int) -> "pd.DataFrame":
         """All individuals of a generation: their genes, objectives, and whether they are feasible.
 
         Raises:
             StoreError: When that generation was not recorded, or only its front was kept.
         """
+        import pandas as pd
+
         with RunStore.open(self.path) as store:
             population = store.generation(generation).population
         self.header.check_genes(population.genomes)
@@ -396,7 +427,7 @@ class Tables:
         self.check_member(0)
         return by_weight(self.minimised, parse_weights(self.objectives, weights))
 
-    def importance(self, objective: str | None = None) -> pd.DataFrame:
+    def importance(self, objective: str | None = None) -> "pd.DataFrame":
         """How much of an objective's variance over the recorded trials each gene explains.
 
         It describes where this search went, and nothing of the market.
@@ -411,6 +442,8 @@ class Tables:
         Raises:
             ConfigError: When there is no such objective, or too few trials.
         """
+        import pandas as pd
+
         name = self.objectives[0] if objective is None else objective
         if name not in self.objectives:
             raise ConfigError(unknown("objective", name, list(self.objectives)))

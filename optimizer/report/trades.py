@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
@@ -14,6 +13,9 @@ from engine.accounts.ledger import COUNTED_REASONS, REASONS, Ledger, Trade
 from optimizer.formatting import SAMPLES
 from optimizer.run.trade_details import AccountSteps, Column, Details, plain_details
 from optimizer.search.generation import Floats
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -151,8 +153,10 @@ def _join_steps(details: Sequence[Details]) -> AccountSteps | None:
 
 def build_trades_frame(
     trades: Trades, symbols: Sequence[str], windows: Sequence[Window]
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """Trades as a frame, as `Tables.trades` describes it."""
+    import pandas as pd
+
     samples = [SAMPLES[window.role] for window in windows]
     symbol, sample = (
         pd.Categorical.from_codes(codes[trades.window], categories=pd.Index(names))
@@ -174,6 +178,8 @@ def build_trades_frame(
 
 def _build_detail(column: Column) -> object:
     """A column of a frame: bars that may be missing, times in UTC, or numbers."""
+    import pandas as pd
+
     if column.dtype.kind == "M":
         return pd.to_datetime(column, utc=True)
     is_bar = column.dtype.kind == "i"

@@ -1,6 +1,6 @@
 """Bars in memory, of pandas, polars or pyarrow, as the rows that a file of them would hold."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from data.providers.mixed_rows import find_markets, show_markets
 from data.providers.size_caps import refuse_rows
 from data.table import LoadOptions, RawTable
 from data.timeframe import DAY_NS
-from optimizer.config.run_config import RunConfig, make_config
+from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.run.frame_columns import (
     CLOSE,
@@ -37,28 +37,21 @@ SYMBOL = "symbol"
 
 
 @contextmanager
-def holding_frames(settings: Mapping[str, object], where: str) -> Iterator[RunConfig]:
-    """Configuration of settings in which frames are sources, as long as the block lasts.
+def holding_frames(bars: object, config: RunConfig) -> Iterator[RunConfig]:
+    """Configuration in which frames are the sources, as long as the block lasts.
 
     A source is named as the file in the folder of runs that a run which is recorded keeps of it.
 
     Args:
-        settings: Where ``bars`` is a frame, symbols with a frame each, or groups of rows, in place
-            of ``data``.
-        where: Name of the function that has the settings, for errors.
+        bars: A frame, symbols with a frame each, or groups of rows.
+        config: How they are read.
 
     Raises:
-        ConfigError: When a setting is wrong, ``bars`` is something else, or ``data`` is given too.
+        ConfigError: When `bars` is something else.
         DataError: When columns of a frame cannot be recognised, or hold no numbers or times.
     """
-    config = make_config({k: value for k, value in settings.items() if k != "bars"}, where=where)
-    if "bars" not in settings:
-        yield config
-        return
-    if "data" in settings:
-        raise ConfigError("bars is given in place of data: leave one of them out")
     options = load_options(config)
-    tables = [read_frame(market, options) for market in list_markets(settings["bars"], options)]
+    tables = [read_frame(market, options) for market in list_markets(bars, options)]
     folder = Path(config.runs)
     sources = {f"parquet:{folder / f'bars-{digest_rows(t)}.parquet'}": t for t in tables}
     with holding(sources):

@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -255,7 +256,7 @@ class EngineProblem:
 
     def evaluate(self, genomes: Floats) -> Evaluation:
         """Judge genomes [P, G]."""
-        return run_alone(self.judge(genomes), self._answer)
+        return run_alone(self.judge(genomes), partial(answer, self.engine))
 
     def judge(self, genomes: Floats) -> Asking[Evaluation]:
         """Judge genomes [P, G]; its caller evaluates, unless P is 0."""
@@ -277,7 +278,7 @@ class EngineProblem:
 
         That of soft constraints is not among them.
         """
-        return run_alone(self.ask_objectives(genomes), self._answer)
+        return run_alone(self.ask_objectives(genomes), partial(answer, self.engine))
 
     def ask_objectives(self, genomes: Floats) -> Asking[Floats]:
         """The same; its caller evaluates."""
@@ -311,9 +312,6 @@ class EngineProblem:
         """Metrics of genomes [P, G], and their trades [P] over all windows."""
         answered = yield Question(genomes, self._pools)
         return _tabulate(answered, self.spans, self.goals.metrics)
-
-    def _answer(self, asked: Question) -> Answer:
-        return answer(self.engine, asked)
 
     def _keep(self, genomes: Floats, trades: Floats) -> None:
         self._n_bytes += genomes.nbytes + trades.nbytes

@@ -74,7 +74,7 @@ class Beside(Protocol):
     """Searches beside a run."""
 
     def begin(self, task: Task, warm_start: Floats | None) -> None:
-        """Begin, as `Observer.on_task`."""
+        """A run is about to prepare its engine; `warm_start` are genomes to begin with."""
 
     def give_room(self, engine: Evaluator) -> None:
         """Give them room beside the engine of the run."""
@@ -84,7 +84,7 @@ class Observer:
     """Observer of a new or resumed run, which keeps what its judgement needs.
 
     Args:
-        watch: Callback of progress.
+        watch: Callback of progress; a `data.progress.Show` may ask to stop.
         beside: Searches for its judgement meanwhile.
 
     Attributes:
@@ -92,25 +92,11 @@ class Observer:
     """
 
     def __init__(self, watch: Watch = lambda progress: None, beside: Beside | None = None) -> None:
-        self.watch, self._beside, self.just = watch, beside, JustSearched()
-
-    def on_task(self, task: Task, warm_start: Floats | None) -> None:
-        """A new run is about to prepare its engine; `warm_start` are genomes to begin with."""
-        if self._beside is not None:
-            self._beside.begin(task, warm_start)
-
-    def on_search_start(self, task: Task, engine: Evaluator, store: RunStore) -> None:
-        """The search is about to begin."""
-        if self._beside is not None:
-            self._beside.give_room(engine)
+        self.watch, self.beside, self.just = watch, beside, JustSearched()
 
     def should_stop(self) -> bool:
         """Whether to end the search after this generation."""
-        return False
-
-    def on_search_end(self, just: JustSearched) -> None:
-        """The search is over."""
-        self.just = just
+        return bool(getattr(self.watch, "is_stopping", False))
 
 
 def start_run(
@@ -134,7 +120,8 @@ def start_run(
     require_text(config, RunConfig.model_fields, list_strategy_texts(task.spec))
     runs, file = Path(config.runs), strategy_file(task.spec)
     require_space(runs, record_bytes(task))
-    observer.on_task(task, warm_start)
+    if observer.beside is not None:
+        observer.beside.begin(task, warm_start)
     evaluator = make_evaluator(task, task.device())
     header = build_run_header(
         task, evaluator.problem.engine.device, build_identity(task, hash_genomes(warm_start))
@@ -267,20 +254,6 @@ def _warm_start(task: Task) -> tuple[Task, Floats | None]:
     return replace(task, remarks=notes), warm_start.genomes
 
 
-def _search(job: _Job, last: Generation | None, observer: Observer) -> RunResult:
-    # Before the search: another signal may come while this one is answered.
-    stopped = StoppedError(f"stopped at once; {resume_hint(job.store)}")
-    try:
-        return _run_search(job, last, observer)
-    except KeyboardInterrupt:
-        raise stopped from None
-    except DisturbedError:
-        # The message itself names what is left of the run, and where.
-        raise
-    except (StoreError, LostError) as error:
-        raise type(error)(f"{error}; {resume_hint(job.store)}") from error
-
-
 @contextmanager
 def _resumable(store: RunStore) -> Iterator[None]:
     """Let a device's failure say how to resume."""
@@ -290,40 +263,72 @@ def _resumable(store: RunStore) -> Iterator[None]:
         raise type(error)(f"{error}; {resume_hint(store)}") from error
 
 
+@contextmanager
+def _naming_resume(store: RunStore) -> Iterator[None]:
+    """Let whatever ends a search say how to go on with it."""
+    # Before the search: another signal may come while this one is answered.
+    stopped = StoppedError(f"stopped at once; {resume_hint(store)}")
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise stopped from None
+    except DisturbedError:
+        # The message itself names what is left of the run, and where.
+        raise
+    except (StoreError, LostError) as error:
+        raise type(error)(f"{error}; {resume_hint(store)}") from error
+
+
 def resume_hint(store: RunStore) -> str:
     """Generations kept of a run, and the command that goes on with it."""
     return f"what was recorded is kept, go on with: {resume_command(store.path)}"
 
 
-def _run_search(job: _Job, last: Generation | None, observer: Observer) -> RunResult:
+def _search(job: _Job, last: Generation | None, observer: Observer) -> RunResult:
+    """Search, certify and record a run after its newest generation; None before the first."""
     task, store, problem = job.task, job.store, job.evaluator.problem
-    observer.on_search_start(task, problem.engine, store)
-    began, compiled = perf_counter(), compile_seconds()
-    if last is None and task.config.judge is not False:
-        problem.keep_trials()
-    last, evaluated, why = _last_generation(job, last, observer)
-    front, n_polished = numbered_front(task, problem, last)
-    observer.on_search_end(JustSearched(problem.trials(), problem.engine))
-    _stop_if_asked(observer, store, last)
-    searched, compiling = perf_counter() - began, compile_seconds() - compiled
-    if len(front):
+    with _naming_resume(store):
+        if observer.beside is not None:
+            observer.beside.give_room(problem.engine)
+        observer.watch(_describe_search(job))
+        began, compiled = perf_counter(), compile_seconds()
+        if last is None and task.config.judge is not False:
+            problem.keep_trials()
+        last, evaluated, why = _last_generation(job, last, observer)
+        front, n_polished = numbered_front(task, problem, last)
+        observer.just = JustSearched(problem.trials(), problem.engine)
+        _stop_if_asked(observer, store, last)
+        searched, compiling = perf_counter() - began, compile_seconds() - compiled
         members = format_count(len(front), "member")
         observer.watch(Progress(f"replaying: {members} of the front on the reference"))
-    # Neither replayed nor described where it is held out: those bars are unseen yet.
-    certificate = job.evaluator.certify(front.genomes)
-    prove_front(task, front.genomes)
-    evaluated += n_polished
-    timing = Timing(
-        search_s=searched,
-        certificate_s=perf_counter() - began - searched,
-        evaluated=evaluated,
-        individual_bars_per_s=evaluated * task.markets.n_bars / (searched - compiling),
-        compile_s=compiling,
+        # Neither replayed nor described where it is held out: those bars are unseen yet.
+        certificate = job.evaluator.certify(front.genomes)
+        prove_front(task, front.genomes)
+        evaluated += n_polished
+        timing = Timing(
+            search_s=searched,
+            certificate_s=perf_counter() - began - searched,
+            evaluated=evaluated,
+            individual_bars_per_s=evaluated * task.markets.n_bars / (searched - compiling),
+            compile_s=compiling,
+        )
+        ended = Ended(last, front, n_polished, why or "generations")
+        result = describe_result(task, problem.engine, store, ended, certificate, timing)
+        store.finish(result.payload())
+        return replace(result, front=sort_best_first(result.front, result.objectives))
+
+
+def _describe_search(job: _Job) -> Progress:
+    """Lines on a search that is about to begin: its bars, device, memory, and record."""
+    task, store, engine = job.task, job.store, job.evaluator.problem.engine
+    bars = format_count(task.markets.n_bars, "bar")
+    lines = (
+        f"{task.spec.name} on {task.markets.symbol} {task.markets.timeframe}, {bars}",
+        f"device {engine.device}: {engine.device_reason}",
+        f"memory for {engine.memory_plan(task.config.population)}",
+        f"run {store.run_id} in {store.path}, {record_bytes(task) / 1e6:,.0f} MB at most",
     )
-    ended = Ended(last, front, n_polished, why or "generations")
-    result = describe_result(task, problem.engine, store, ended, certificate, timing)
-    store.finish(result.payload())
-    return replace(result, front=sort_best_first(result.front, result.objectives))
+    return Progress(notes=(*task.notes, *store.warnings), lines=lines)
 
 
 def _stop_if_asked(observer: Observer, store: RunStore, last: Generation) -> None:
@@ -343,16 +348,20 @@ def _last_generation(
         anything did.
     """
     task, store, began, pace = job.task, job.store, perf_counter(), SearchPace()
-    if last is None:
-        observer.watch(Progress("generation: evaluating the initial population"))
-    why = "" if last is None else stop_reason(task.config, last, 0.0)
-    search = task.generations(job.evaluator.problem, last, job.warm_start)
-    while not why and (generation := next(search, None)) is not None:
-        store.record(generation)
-        pace.add(generation.seconds, generation.evaluated)
-        last, why = generation, stop_reason(task.config, generation, perf_counter() - began)
-        observer.watch(build_progress(task, generation, pace))
-        _stop_if_asked(observer, store, generation)
+    problem, why = job.evaluator.problem, ""
+    begins = "evaluating the initial population"
+    if last is not None:
+        begins = f"going on after {last.number:,}"
+        why = stop_reason(task.config, last, 0.0)
+    observer.watch(Progress(f"generation: {begins}"))
+    search = task.search(problem, last, job.warm_start)
+    while not why and (genomes := search.ask()) is not None:
+        last = search.tell(problem.evaluate(genomes))
+        store.record(last)
+        pace.add(last.seconds, last.evaluated)
+        why = stop_reason(task.config, last, perf_counter() - began)
+        observer.watch(build_progress(task, last, pace))
+        _stop_if_asked(observer, store, last)
     if last is None:
         raise StoreError(f"run '{store.run_id}' holds no generation and none was to be made")
     store.flush()

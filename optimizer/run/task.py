@@ -2,7 +2,7 @@
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
@@ -40,7 +40,7 @@ from optimizer.search.evolution import Evolution
 from optimizer.search.generation import Floats, Generation
 from optimizer.search.lattice import Exploration, Lattice, make_lattice
 from optimizer.search.operators import sample_genomes
-from optimizer.search.problem import Search, advance
+from optimizer.search.problem import Search
 from optimizer.search.randomness import stream
 from optimizer.store.result import DataDescription
 from strategy import Gene, GenomeLayout, find_strategy
@@ -164,12 +164,6 @@ class Task:
         if self.lattice is not None:
             return Exploration(problem, self.lattice, last)
         return Evolution(problem, self.config, last, warm_start)
-
-    def generations(
-        self, problem: EngineProblem, last: Generation | None, warm_start: Floats | None
-    ) -> Iterator[Generation]:
-        """Its generations, judged by the problem."""
-        yield from advance(self.search(problem, last, warm_start), problem)
 
     def _engine(
         self,

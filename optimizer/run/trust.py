@@ -12,6 +12,7 @@ import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import overload
 
 from platformdirs import user_data_path
 
@@ -30,7 +31,7 @@ from optimizer.run.record import (
     strategy_file,
 )
 from optimizer.run.sources import parse_column_file
-from optimizer.store import RunStore
+from optimizer.store import RunStore, find_run
 from optimizer.store.files import COLUMN_FOLDER
 from optimizer.store.store import ONCE
 from strategy import STRATEGIES, find_strategy
@@ -139,6 +140,22 @@ def _read_lines() -> dict[str, None]:
     except OSError:
         return {}
     return dict.fromkeys(line for line in text.splitlines() if not line.startswith("#"))
+
+
+@overload
+def find_trusted(name: str | Path, runs: Path, *, trust: bool) -> Path: ...
+@overload
+def find_trusted(name: str | Path | None, runs: Path, *, trust: bool) -> Path | None: ...
+def find_trusted(name: str | Path | None, runs: Path, *, trust: bool) -> Path | None:
+    """Folder of a run, which is trusted from now on with `trust`; None where none is named."""
+    if name is None:
+        if trust:
+            raise ConfigError("--trust is about a recorded run: name one, or leave it out")
+        return None
+    path = find_run(runs, str(name))
+    if trust:
+        trust_run(path)
+    return path
 
 
 def trust_run(path: Path) -> None:

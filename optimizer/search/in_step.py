@@ -5,6 +5,7 @@ result. It cannot see the others, so its result is the one that it has alone.
 """
 
 from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import Any, TypeVar
 
 Question = TypeVar("Question")
@@ -17,8 +18,16 @@ def run_alone(
     search: Generator[Question, Answer, Result], answer: Callable[[Question], Answer]
 ) -> Result:
     """Result of one search."""
-    ((_, result),) = run_in_step({"": search}, lambda questions: [answer(questions[""])])
-    return result
+    # A generator begins by being sent nothing.
+    answered: Any = None
+    with closing(search):
+        while True:
+            try:
+                question = search.send(answered)
+            except StopIteration as ended:
+                result: Result = ended.value
+                return result
+            answered = answer(question)
 
 
 def run_in_step(

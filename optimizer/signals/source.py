@@ -1,5 +1,6 @@
 """A member of a recorded run on the newest bars of its source, read repeatedly."""
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 from data import cut_at_gaps, parse_timeframe
 from data.bars import Bars, parse_time
 from data.checks import VALUES, Ints, format_time
+from data.errors import WindowError
 from data.shell import write_command
 from data.timeframe import WEEK_NS
 from engine.certificate import data_hash
@@ -192,6 +194,16 @@ class SignalSource:
                     f"{chain.symbol}: {format_count(len(corrected), 'closed bar')} corrected "
                     f"{SINCE_READING}, the first of {format_time(corrected[0])}"
                 )
+
+
+def read_clock(text: str | None) -> int:
+    """Nanoseconds UTC of a time that was named, or else now."""
+    if text is None:
+        return time.time_ns()
+    try:
+        return parse_time(text)
+    except WindowError as error:
+        raise ConfigError(f"--now {error}") from None
 
 
 def list_new_notes(notes: Sequence[str], before: Sequence[str]) -> list[str]:

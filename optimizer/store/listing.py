@@ -127,6 +127,18 @@ def _read_summary(path: Path, look: Look | None) -> RunSummary:
         return RunSummary(path.name, path, status, damaged=_first_line(words))
 
 
+def split_member(text: str) -> tuple[str, int | None]:
+    """Run and number of a member that a text such as ``latest:3`` names; None without a number.
+
+    >>> split_member("latest:3"), split_member("runs/2026")
+    (('latest', 3), ('runs/2026', None))
+    """
+    name, _, member = text.rpartition(":")
+    if name and member.isdecimal():
+        return name, int(member)
+    return text, None
+
+
 def find_run(runs_dir: Path, name: str) -> Path:
     """Directory of the run that a person means.
 

@@ -27,7 +27,7 @@ def test_power_is_measured_once_and_shown(command, bars):
     first = command("power", "latest")
     assert first.code == 0, first.err
     note, *_ = first.err.splitlines()
-    assert note.startswith("note: 298 searches without an edge and at most 4 with a planted one, ")
+    assert note.startswith("298 searches without an edge and at most 4 with a planted one, ")
     assert "power: edges of 0.2 R" in first.err
     *rows, sentence = first.out.splitlines()
     assert sentence.startswith(BEGIN)
@@ -59,7 +59,7 @@ def test_power_is_measured_before_a_search(command, bars, monkeypatch):
     assert "stopped; searches are recorded, the same command goes on" in stopped.err
     again = command(*asked)
     note, *_ = again.err.splitlines()
-    assert note.startswith("note: 0 searches without an edge and at most 0 with a planted one, ")
+    assert note.startswith("0 searches without an edge and at most 0 with a planted one, ")
     *rows, sentence = again.out.splitlines()
     assert len(rows) == 2
     assert sentence.startswith(BEGIN)
@@ -68,7 +68,7 @@ def test_power_is_measured_before_a_search(command, bars, monkeypatch):
     assert command("runs", "list", "--json").json == []
     # A longer search is measured anew.
     other = command(*asked, "--generations", 3)
-    assert other.err.startswith("note: 299 searches without an edge")
+    assert other.err.startswith("299 searches without an edge")
 
 
 def _stop(*arguments):

@@ -9,13 +9,13 @@ import pytest
 from data import Window
 from engine.accounts.costs import Costs
 from optimizer import load_run
-from optimizer.cli.backtest_tables import build_ledger_table
 from optimizer.cli.console import format_csv
 from optimizer.config.run_config import RunConfig
 from optimizer.formatting import MEANINGS, metric
 from optimizer.grades import GRADE_WORDS
 from optimizer.report import write_report
 from optimizer.report.run import Single
+from optimizer.run.backtest import build_ledger_table
 from optimizer.run.markets import Markets
 from optimizer.run.task import prepare
 from optimizer.run.trade_details import count_orders

@@ -16,7 +16,7 @@ from hypothesis.extra.numpy import arrays
 
 from data import Bars, DataError, LoadOptions, load_bars
 from data.checks import VALUES
-from optimizer.run.frames import holding_frames
+from optimizer.run.settings import hold_settings
 from tests.support.series import START_NS, write_parquet
 
 PRICES = st.floats(1e-300, 1e300, allow_nan=False, allow_infinity=False)
@@ -109,7 +109,7 @@ def test_frames_keep_every_bit(bars, form):
     """Whatever library holds them, and whether times are the index or a column."""
     times = pd.to_datetime(bars.timestamp, utc=True)
     frame = FORMS[form](pd.DataFrame({**list_columns(bars), "timestamp": times}))
-    with holding_frames({"bars": frame}, "evolve") as config:
+    with hold_settings({"bars": frame}, "evolve") as config:
         assert load_bars(config.data[0]).content_hash == bars.content_hash
 
 

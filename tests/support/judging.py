@@ -4,11 +4,11 @@ import numpy as np
 
 from data.bars import Window
 from engine.accounts.costs import Costs
+from optimizer import evolve
 from optimizer.config.run_config import RunConfig
 from optimizer.evidence.judge import judge_run
 from optimizer.evidence.lookahead import cut_front
 from optimizer.evidence.plan import Plan
-from optimizer.report.run import evolve
 from optimizer.run.markets import Markets
 from optimizer.run.task import Task, parse_goals
 from optimizer.schedule import Schedule, plan_steps, stitch
@@ -50,7 +50,7 @@ def recorded_run(folder, bars, **settings):
     """Record a small run on bars in a folder; the path of its directory."""
     data = write_bars(folder / f"{bars.symbol.lower()}.csv", bars)
     defaults = {"judge": False, "data": [data], "runs": str(folder / "runs")}
-    return evolve({**SMALL, **defaults, **settings}).path
+    return evolve(**{**SMALL, **defaults, **settings}).path
 
 
 def judge_briefly(path, **plan):

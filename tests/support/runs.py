@@ -1,8 +1,8 @@
 """Small recorded runs."""
 
+from optimizer import evolve
 from optimizer.evidence.judge import judge_run
 from optimizer.evidence.plan import Plan
-from optimizer.report.run import evolve
 
 SMALL = {"population": 16, "generations": 3, "min_trades": 3, "judge": False}
 
@@ -15,4 +15,4 @@ def open_held_out(path):
 
 def record_run(runs, **changes):
     """Record a small run in a folder; the path of its directory."""
-    return evolve({**SMALL, "runs": str(runs), **changes}).path
+    return evolve(**{**SMALL, "runs": str(runs), **changes}).path

@@ -1,36 +1,28 @@
 """What Python shows of a run, and what an editor completes."""
 
+import inspect
 import shutil
-from dataclasses import fields
-from typing import get_args, get_type_hints
 
+import pytest
+
+import optimizer
 from optimizer import load_run
-from optimizer.cli.null import EXPORTED
-from optimizer.config.data import DataSettings
-from optimizer.config.evidence import EvidenceSettings
-from optimizer.config.run_config import RunConfig
-from optimizer.forecasts.settings import MODELS, TARGETS, ForecastSettings
-from optimizer.keywords import (
-    ForecastKeywords,
-    JudgeKeywords,
-    NullKeywords,
-    RunKeywords,
-    ScanKeywords,
-)
-from optimizer.trend_scan.knobs import SCANNED
 from tests.support.judged import judgement, record_judgement
 
 
-def test_keywords_name_every_setting():
-    """Those of what each function takes, and bars in memory; none more."""
-    assert set(get_type_hints(RunKeywords)) == {*RunConfig.model_fields, "bars"}
-    assert set(get_type_hints(JudgeKeywords)) == set(EvidenceSettings.model_fields)
-    assert set(get_type_hints(ScanKeywords)) == {*SCANNED, "bars"}
-    assert set(get_type_hints(NullKeywords)) == {*EXPORTED, "data", "bars"}
-    own = {field.name for field in fields(ForecastSettings)}
-    assert set(get_type_hints(ForecastKeywords)) == {*own, *DataSettings.model_fields, "bars"}
-    kinds = get_type_hints(ForecastKeywords)
-    assert (get_args(kinds["model"]), get_args(kinds["target"])) == (MODELS, TARGETS)
+@pytest.mark.parametrize(
+    ("call", "names"),
+    [
+        (optimizer.evolve, {"population", "null", "bars", "strategy", "resume"}),
+        (optimizer.judge, {"null", "threads", "pick"}),
+        (optimizer.scan, {"dedupe", "bars", "high"}),
+        (optimizer.null_markets, {"null_keep", "aligned_columns", "bars", "count"}),
+        (optimizer.forecast, {"model", "finer", "bars", "out"}),
+    ],
+)
+def test_a_shell_completes_every_setting_of_a_call(call, names):
+    """Its own arguments and the fields of the configuration, each once."""
+    assert names <= set(inspect.signature(call).parameters)
 
 
 def test_a_notebook_shows_a_run_by_its_verdict(example_run, tmp_path):

@@ -13,7 +13,7 @@ import pytest
 from data import Bars, LoadOptions, load_bars
 from data.errors import DataError
 from optimizer.errors import ConfigError
-from optimizer.run.frames import holding_frames
+from optimizer.run.settings import hold_settings
 from optimizer.run.sources import keep_frames, load_options
 
 COUNT, FOLDER = 60, "runs [1]"
@@ -63,7 +63,7 @@ def index(labels):
 
 def hold(tmp_path, bars, **settings):
     """Configuration in which they are sources."""
-    return holding_frames({"bars": bars, "runs": str(tmp_path / FOLDER), **settings}, "evolve")
+    return hold_settings({"bars": bars, "runs": str(tmp_path / FOLDER), **settings}, "evolve")
 
 
 def read(tmp_path, bars, **settings):

@@ -1,0 +1,71 @@
+"""Settings of a call from Python: strategies and bars in memory have names while it lasts."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+
+from data.plain import make_plain, quote_value
+from optimizer.config.run_config import RunConfig, make_config
+from optimizer.errors import ConfigError
+from strategy import STRATEGIES, StrategyError, load_strategy, register
+from strategy.model import Strategy
+
+
+@contextmanager
+def hold_settings(settings: Mapping[str, object], where: str) -> Iterator[RunConfig]:
+    """Configuration of settings, as long as the block lasts.
+
+    Args:
+        settings: Fields of `RunConfig`; ``strategy`` may be a strategy itself, and ``bars`` a
+            frame, symbols with a frame each, or groups of rows, in place of ``data``.
+        where: Name of the function that has the settings, for errors.
+
+    Raises:
+        ConfigError: When a setting is wrong, ``bars`` is something else, or ``data`` is given too.
+        DataError: When columns of a frame cannot be recognised, or hold no numbers or times.
+    """
+    named = dict(settings)
+    if "strategy" in named:
+        named["strategy"] = _name_strategy(named["strategy"])
+    if "bars" not in named:
+        yield make_config(named, where=where)
+        return
+    # Only now: few runs are of bars in memory.
+    from optimizer.run.frames import holding_frames
+
+    bars = named.pop("bars")
+    if "data" in named:
+        raise ConfigError("bars is given in place of data: leave one of them out")
+    with holding_frames(bars, make_config(named, where=where)) as config:
+        yield config
+
+
+def _name_strategy(spec: object) -> str:
+    """The name or file of a strategy; one in memory gets a name that no other one has."""
+    if isinstance(address := make_plain(spec), str):
+        return address
+    if not isinstance(spec, Strategy):
+        raise ConfigError(
+            "strategy is the name or the file of a strategy, or what strategy(...) made, got "
+            f"{quote_value(spec)}"
+        )
+    if (place := _find_address(spec)) is not None:
+        return place
+    # An earlier one of that name, such as before an edit, stays what its runs were made with.
+    unlike = f"{spec.name or 'strategy'}_{spec.digest[:8]}"
+    for name in filter(None, (spec.name, unlike)):
+        named = replace(spec, name=name)
+        if STRATEGIES.get(name, named).digest == named.digest:
+            break
+    return register(named).name
+
+
+def _find_address(spec: Strategy) -> str | None:
+    """Address of a strategy as it is, so that a run of it goes on in any process; else None."""
+    if spec.source is None:
+        return None
+    address = f"{spec.source.path}:{spec.name}"
+    try:
+        return address if load_strategy(address).digest == spec.digest else None
+    except StrategyError:
+        return None
