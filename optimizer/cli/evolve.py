@@ -45,7 +45,6 @@ def evolve_front(
             run, red = api.load_run(error.path), error
     from optimizer.cli.console import print_json, stdout
     from optimizer.cli.result import print_answer, print_result, result_json
-    from optimizer.report.page import write_report
 
     result, judgement = run.require_result(), run.judgement
     if as_json:
@@ -53,6 +52,8 @@ def evolve_front(
     else:
         print_result(result, judgement, is_whole=front == "all")
     if flags.get("report", True):
+        from optimizer.report.page import write_report
+
         (stderr() if as_json else stdout()).say(f"report {write_report(run)}")
     if not as_json:
         print_answer(result, judgement)

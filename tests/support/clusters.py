@@ -25,6 +25,7 @@ from optimizer.errors import WorkersLostError
 from optimizer.run.search import numbered_front
 from optimizer.run.task import local_evaluator
 from optimizer.search.evolution import front_hash
+from optimizer.search.problem import advance
 from tests.support.evidence import make_planted_market
 from tests.support.judging import make_task
 from tests.support.paths import FINDS
@@ -233,7 +234,7 @@ def run_search(task, evaluation=None):
     evaluation = evaluation or local_evaluator(task, task.device())
     problem = evaluation.problem
     problem.keep_trials()
-    *_, last = task.generations(problem, None, None)
+    *_, last = advance(task.search(problem, None, None), problem)
     front, polished = numbered_front(task, problem, last)
     trials = problem.trials()
     hashed = front_hash(front.genomes, front.objectives)
