@@ -23,8 +23,8 @@ WORD_SHARES = 3
 """On a GPU rows, conditions and lists of strategies in words have a part each."""
 
 GRAPH_BYTES, GRAPH_SHARE = 2**32, 2
-"""Of that part, what conditions or lists of a call take at most, and in how many parts: all graphs
-of a backend share it, beside what calls take that list trades."""
+"""Of that part, what conditions or lists of a call take at most, and in how many parts, which lanes
+share: all graphs of a lane use the same, beside what calls take that list trades."""
 
 HOST_ROW_BYTES = 2**30
 """Rows that the host of a GPU keeps, for others that are made of them or while they are ranked."""

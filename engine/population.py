@@ -161,11 +161,11 @@ class PartColumns:
             else:
                 columns.append(len(layout) + len(constants))
                 constants.append(part.absent if part.number is None else part.number.value)
-        self.columns, self._constants = np.array(columns, np.int64), np.array(constants)
+        self.columns, self.constants = np.array(columns, np.int64), np.array(constants)
 
     def add_constants(self, genomes: Floats) -> Floats:
         """Genomes with the constants beside them."""
-        constants = np.broadcast_to(self._constants, (len(genomes), len(self._constants)))
+        constants = np.broadcast_to(self.constants, (len(genomes), len(self.constants)))
         return np.concatenate([genomes, constants], 1)
 
     def take(self, genomes: Floats) -> Floats:

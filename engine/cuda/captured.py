@@ -4,9 +4,11 @@ What a call launches depends on numbers that most populations of about one size 
 individuals and sets of genes there is room for, and how long lists are. How many there are is read
 on the device. From the second call of such a shape on, all of it is one graph: what individuals ask
 of each series goes up, conditions, positions and sums follow, several windows are folded as one
-account where that is asked for, and the accumulators come down. The host waits once, at its end.
+account where that is asked for, and the accumulators come down. Calls go through two lanes: while
+the device works on one, the host lays the next out.
 """
 
+import itertools
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -20,7 +22,7 @@ from engine.cuda.accounts import WindowGroup, WordAccounts
 from engine.cuda.dispatch import MOST_INDIVIDUALS, longer
 from engine.cuda.inputs import LaidOut, SentInputs, SeriesInputs
 from engine.cuda.order_accounts import OrderAccounts
-from engine.cuda.streams import Lane, Ticket
+from engine.cuda.streams import N_LANES, Lane, Ticket
 from engine.cuda.workspace import Outcomes
 from engine.errors import DeviceError
 from engine.memory_plan import GRAPH_BYTES, GRAPH_SHARE
@@ -46,7 +48,7 @@ NO_ROOM = (
 
 Take = Callable[[slice, list[LaidOut], int, int], int]
 """Takes some individuals, what they ask of each series, how many there is room for and how long
-lists are; gives how long these had to be."""
+lists are; gives how long these had to be, as far as is known."""
 
 Accounts = WordAccounts | OrderAccounts
 """Positions on all series, as accounts take them."""
@@ -81,24 +83,40 @@ class CapturedCalls:
         device: torch.device,
     ) -> None:
         self._inputs, self._accounts, self._device = inputs, accounts, device
-        self._most_bytes = min(GRAPH_BYTES, work_bytes // GRAPH_SHARE)
-        self._lane = Lane[CapturedBuffers](device)
+        self._most_bytes = min(GRAPH_BYTES, work_bytes // GRAPH_SHARE // N_LANES)
+        self._lanes = [Lane[CapturedBuffers](device) for _ in range(N_LANES)]
+        self._turns = itertools.cycle(range(N_LANES))
+        for of_series in inputs:
+            of_series.settle = self._drain
         self._capacities: dict[tuple[bool, tuple[int, ...]], int] = {}
         self._most = MOST_INDIVIDUALS
 
-    def evaluate(
+    def launch(
         self, group: WindowGroup, genomes: Floats, out: Floats, account: Floats | None
-    ) -> None:
-        """Evaluate individuals [P, G] into out [P, W, A], and account [P, A] if wanted."""
+    ) -> list[Ticket]:
+        """Begin to evaluate individuals [P, G] into out [P, W, A], and account [P, A] if wanted."""
+        tickets: list[Ticket] = []
 
         def take(members: slice, laid_out: list[LaidOut], room: int, capacity: int) -> int:
             some = None if account is None else account[members]
             ticket = Ticket(Sent(genomes[members], (), None, out[members], some), None)
             self._send(group, ticket, laid_out, room, capacity)
-            self._lane.finish()
-            return ticket.most
+            tickets.append(ticket)
+            return capacity
 
         self._take(group, genomes, take, is_account=account is not None)
+        return tickets
+
+    def finish(self, group: WindowGroup, tickets: Sequence[Ticket]) -> None:
+        """Wait until tickets are done; lists that were too short are made again."""
+        for ticket in tickets:
+            for lane in self._lanes:
+                if lane.holds(ticket):
+                    lane.finish()
+            _, _, _, out, account = ticket.sent
+            self._learn((account is not None, group.shape), ticket.capacity, ticket.most)
+            if ticket.is_short:
+                self.finish(group, self.launch(group, ticket.sent.genomes, out, account))
 
     def list_trades(
         self,
@@ -123,6 +141,7 @@ class CapturedCalls:
                 note(members, accumulators, lists, delays)
             return most
 
+        self._drain()
         self._take(group, genomes, take, keeps=True)
 
     def send_one(self, number: int, genome: Floats) -> SentInputs:
@@ -131,6 +150,7 @@ class CapturedCalls:
         Raises:
             DeviceError: When there is no room for its rows.
         """
+        self._drain()
         laid_out = self._inputs[number].lay_out(genome[None], None, np.zeros((0, 3), np.int64))
         if laid_out is None:
             raise DeviceError(NO_ROOM)
@@ -163,11 +183,20 @@ class CapturedCalls:
                 continue
             if needed <= capacity:
                 begin = members.stop
-            longest = longer(needed)
-            if needed > capacity:
-                self._capacities[shape] = longest
-            elif TOO_LONG * longest <= capacity:
-                self._capacities[shape] = TOO_LONG * longest // 2
+            self._learn(shape, capacity, needed)
+
+    def _learn(self, shape: tuple[bool, tuple[int, ...]], capacity: int, needed: int) -> None:
+        """Choose how long lists are from here on; they had room for `capacity` signals."""
+        longest, now = longer(needed), self._capacities[shape]
+        if needed > capacity:
+            self._capacities[shape] = max(longest, now)
+        elif now == capacity and TOO_LONG * longest <= capacity:
+            self._capacities[shape] = TOO_LONG * longest // 2
+
+    def _drain(self) -> None:
+        """Wait for all lanes; what they found is in the tickets."""
+        for lane in self._lanes:
+            lane.finish()
 
     def _try(
         self,
@@ -182,7 +211,9 @@ class CapturedCalls:
     ) -> int | None:
         """Hand over some of them; None where memory has no room for them."""
         try:
-            laid_out = self._lay_out(group, genomes[members], None if is_one else room)
+            number = next(self._turns)
+            self._lanes[number].finish()
+            laid_out = self._lay_out(group, genomes[members], None if is_one else room, number)
             return None if laid_out is None else take(members, laid_out, room, capacity)
         except RuntimeError as error:
             if not is_out_of_memory(error) or members.stop - members.start == 1:
@@ -202,8 +233,10 @@ class CapturedCalls:
         if count == 1:
             raise DeviceError(NO_ROOM)
         # Only here, where nothing of the failed try is held any more, can memory be given back.
+        self._drain()
         wait_for_launches(self._device)
-        self._lane.give_back()
+        for lane in self._lanes:
+            lane.give_back()
         give_back_memory()
         self._most = count // 2
         LOG.info("device memory is full: %d individuals at a time from here on", self._most)
@@ -214,12 +247,12 @@ class CapturedCalls:
         return max(1, min(self._most, self._most_bytes // each, conditions))
 
     def _lay_out(
-        self, group: WindowGroup, genomes: Floats, room: int | None
+        self, group: WindowGroup, genomes: Floats, room: int | None, lane: int
     ) -> list[LaidOut] | None:
-        """Layouts of each series; None without room for all rows of one."""
+        """Layouts of each series, in a lane; None without room for all rows of one."""
         layouts, table = [], group.table
         for number, windows in group.parts:
-            layout = self._inputs[number].lay_out(genomes, room, windows, table)
+            layout = self._inputs[number].lay_out(genomes, room, windows, table, lane)
             if layout is None:
                 return None
             layouts.append(layout)
@@ -242,15 +275,17 @@ class CapturedCalls:
     ) -> None:
         """Launch a call."""
         pairs, is_account = room * len(group.table), ticket.sent.account is not None
+        lane = self._lanes[layouts[0].lane]
         key: list[int] = [room, capacity, is_account, *group.shape]
         for layout in layouts:
-            key += layout.waits, *layout.key
-        self._make_room(pairs, room * is_account, capacity)
-        if not self._lane.is_captured(tuple(key)):
+            key += layout.key
+        self._make_room(lane, pairs, room * is_account, capacity)
+        if not lane.is_captured(tuple(key)):
             # What loads kernels, captures a graph or takes memory may wait inside the driver.
+            self._drain()
             wait_for_launches(self._device)
-        assert self._lane.work is not None
-        outcomes = self._lane.work.outcomes
+        assert lane.work is not None
+        outcomes = lane.work.outcomes
 
         def launch_call() -> None:
             outcomes.counts.zero_()
@@ -258,15 +293,17 @@ class CapturedCalls:
             self._accounts.run(group, sent, room, capacity, outcomes, is_account=is_account)
             outcomes.download(pairs, room * is_account)
 
-        self._lane.send(ticket, tuple(key), launch_call)
+        lane.send(ticket, tuple(key), launch_call)
 
-    def _make_room(self, pairs: int, individuals: int, capacity: int) -> None:
+    def _make_room(
+        self, lane: Lane[CapturedBuffers], pairs: int, individuals: int, capacity: int
+    ) -> None:
         """Room for what comes back; graphs that name the old one are forgotten."""
-        work = self._lane.work
+        work = lane.work
         if work is None or work.outcomes.pairs < pairs or work.outcomes.individuals < individuals:
             if work is not None:
                 pairs = max(pairs, work.outcomes.pairs)
                 individuals = max(individuals, work.outcomes.individuals)
-            self._lane.give_back()
-            work = self._lane.work = CapturedBuffers(pairs, individuals, capacity, self._device)
+            lane.give_back()
+            work = lane.work = CapturedBuffers(pairs, individuals, capacity, self._device)
         work.capacity = capacity

@@ -1,6 +1,6 @@
 """Inputs of one series on the device, for all individuals of a population at once."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,8 +17,8 @@ from engine.conditions.cuda.operands import (
     DevicePopulation,
     DeviceReadings,
 )
-from engine.conditions.cuda.specialization import Comparing
 from engine.conditions.switches import lower_conditions
+from engine.cuda.streams import N_LANES
 from engine.indicators.cuda.device_rows import DeviceRows, GrowingRows
 from engine.indicators.cuda.market import MOST_BARS
 from engine.indicators.individuals import Individuals, list_gene_columns, resolve_values
@@ -42,9 +42,11 @@ from engine.population import (
     name_legs,
     take_number,
 )
+from engine.positions.cuda.both_sides import AS_IT_IS, TIMES
 from engine.runtime.cuda.graphs import bucket
 from engine.runtime.cuda.uploads import UploadPlan, Uploads
 from engine.runtime.cuda.watchdog import to_device
+from strategy.expressions import Arithmetic, Expression, GeneValue, Number, Setting
 from strategy.model import Strategy
 from strategy.nodes import Node
 
@@ -59,6 +61,9 @@ MOST_SESSIONS = 2048
 
 NOTHING: Span = (0, 0)
 
+COMPUTED = (Arithmetic, GeneValue, Number)
+"""Expressions that are no rows."""
+
 PER_INDIVIDUAL = ("slots", "genomes", "entries", "exits", "bars", "session_of")
 """Arrays with a line for each individual."""
 
@@ -71,7 +76,7 @@ class LaidOut(NamedTuple):
 
     individuals: Individuals  # all of them
     plan: UploadPlan[ArrayName]  # what is sent
-    waits: bool  # whether launches wait for the device on their way
+    lane: int  # in which it lies
     key: tuple[int, ...]  # numbers that the launches depend on
 
 
@@ -85,11 +90,14 @@ class BatchInputs(NamedTuple):
     # its open.
     sessions: torch.Tensor
     forms: torch.Tensor  # [parts, 2] int32, `PLAIN_PARTS`, or `ORDER_PARTS` with targets
-    reads: torch.Tensor  # [parts, 2, 2] int32, where their formulas begin and end
+    # [parts, 2, 2] int32, where their formulas begin and end; of stop, target and trail which rows
+    # they read, and how, unless one of them computes more.
+    reads: torch.Tensor
     code: torch.Tensor  # instructions of all formulas, int32
     constants: torch.Tensor  # numbers that they read
     rows: torch.Tensor  # [slots, T]
     moves: bool  # whether anybody's stop moves
+    computes: bool  # whether a part reads more than a row, or one times a number
     # Without orders [n, N + 1] int32, the first word from each on that is not 0; N without one.
     following: torch.Tensor | None = None
     # With orders: [n, N] conditions that end them, [T] int32 last bar of each bar's session, [0]
@@ -107,9 +115,9 @@ class IndividualInputs(NamedTuple):
     exits: torch.Tensor  # [P, 2] int32 likewise; -1: none
     slots: torch.Tensor  # [P, R] int32, where its rows lie
     genomes: torch.Tensor  # [P, G]
-    # [P, 9] what stop, target and trail take beside formulas and from which gain on the stop
-    # follows, of longs and shorts in turn; and the gain at which it moves to the entry, NaN:
-    # never. With orders [P, n] as `list_order_numbers` has them.
+    # [P, 15] what stop, target and trail take beside formulas and from which gain on the stop
+    # follows, of longs and shorts in turn; the gain at which it moves to the entry, NaN: never;
+    # and factors of the rows that they read. With orders [P, n] as `list_order_numbers` has them.
     numbers: torch.Tensor
     bars: torch.Tensor  # [P, 3] int32, longest hold, delay, and first bar that may signal
     session_of: torch.Tensor  # [P] int32, place in sessions; -1: not left by the clock
@@ -126,14 +134,46 @@ class SentInputs(NamedTuple):
     table: torch.Tensor  # [W, 3] int32 of all series, where it was sent with this one
 
 
+class ScaledRow(NamedTuple):
+    """A row, or one times a number, at a bar."""
+
+    row: Expression | None = None  # None where a part reads nothing
+    factor: Setting | None = None  # None: the row as it is
+
+    def find(self, formulas: Formulas) -> Span:
+        """The row's place among those of formulas, and how it is read."""
+        if self.row is None:
+            return NOTHING
+        way = AS_IT_IS if self.factor is None else TIMES
+        return formulas.rows[self.row], way.value
+
+
+def split_factor(read: Expression | None) -> ScaledRow | None:
+    """The row that a part reads, and its factor; None where it computes more."""
+    if not isinstance(read, COMPUTED):
+        return ScaledRow(read)
+    if isinstance(read, Arithmetic) and read.operation == "*":
+        # A product has the same bits in either order.
+        for row, factor in (read.left, read.right), (read.right, read.left):
+            is_row = isinstance(row, Expression) and not isinstance(row, COMPUTED)
+            if is_row and isinstance(factor, GeneValue | Number):
+                return ScaledRow(row, factor)
+    return None
+
+
 class SessionTables(GrowingRows):
     """By entry bar where the clock ends positions, [n, T] by the minute of the day."""
 
     def __init__(
-        self, spec: Strategy, ends: SessionEnds | None, n_bars: int, device: torch.device
+        self,
+        spec: Strategy,
+        ends: SessionEnds | None,
+        n_bars: int,
+        device: torch.device,
+        settle: Callable[[], None],
     ) -> None:
         super().__init__(n_bars, MOST_SESSIONS, device, torch.int32, first=1)
-        self._ends, self._device = ends, device
+        self._ends, self._device, self._settle = ends, device, settle
         reads: list[RowRead] = []
         if spec.session is not None:
             minute, layout = spec.session.minute, spec.layout
@@ -151,6 +191,7 @@ class SessionTables(GrowingRows):
     def _fill(self, minutes: Sequence[float], slots: Ints) -> None:
         """Make tables into slots."""
         assert self._ends is not None
+        self._settle()
         ends = self._ends
 
         def make(some: Ints, out: torch.Tensor) -> None:
@@ -170,10 +211,9 @@ class SeriesInputs:
         rows: Of the series.
         costs: Costs and risk rules.
         device: Where tensors lie.
-        comparing: Decides comparisons there.
-        uploads: Sends what individuals ask.
 
-    `codes` are formulas of each part, of longs and shorts.
+    `codes` are formulas of each part, of longs and shorts. `settle` is called before rows change,
+    which launches may read.
     """
 
     def __init__(
@@ -183,35 +223,47 @@ class SeriesInputs:
         rows: DeviceRows,
         costs: Costs,
         device: torch.device,
-        comparing: Comparing,
-        uploads: Uploads,
     ) -> None:
-        self._spec, self._costs, self._device, self._uploads = spec, costs, device, uploads
+        self._spec, self._costs, self._device = spec, costs, device
+        self._uploads = [Uploads(device) for _ in range(N_LANES)]
+        self.settle: Callable[[], None] = lambda: None
         self._has_orders = has_orders(spec, costs)
         self._sides, formulas = lower_parts(spec), Formulas(spec.layout)
-        self._readings = DeviceReadings(rows, spec.layout, formulas, device, comparing)
+        self._readings = DeviceReadings(rows, spec.layout, formulas, device, lambda: self.settle())
         asked = lower_conditions(spec)
         parts = [None if one is None else self._readings.part(one) for one in asked]
         self._entries, self._exits, self._cancels = parts[:2], parts[2:4], parts[4:]
         if asked.cancel_long == asked.cancel_short:
             # One condition of both sides stands there once.
             del self._cancels[1]
-        names, numbers = PLAIN_PARTS, list_numbers(self._sides)
+        pairs = list_pairs(self._sides, PLAIN_PARTS)
+        scaled = [[split_factor(part.read) for part in pair] for pair in pairs]
+        numbers = list_numbers(self._sides)
         if self._has_orders:
-            names = (*ORDER_PARTS, *name_legs(self._sides))
+            pairs = list_pairs(self._sides, (*ORDER_PARTS, *name_legs(self._sides)))
             numbers = list_order_numbers(self._sides, has_bounds=spec.exit_bounds is not None)
-        pairs = list_pairs(self._sides, names)
-        reads = [
+        spans = [
             [NOTHING if part.read is None else formulas.span(part.read) for part in pair]
             for pair in pairs
         ]
-        self._formulas, self._numbers = self._readings.load(), PartColumns(numbers, spec.layout)
-        self.codes = [[formulas.instructions(span) for span in pair] for pair in reads]
+        reads = spans
+        self._computes = self._has_orders or not all(map(all, scaled))
+        if not self._computes:
+            reads = [[one.find(formulas) for one in pair if one] for pair in scaled]
+        if not self._has_orders:
+            factors = (one and one.factor for pair in scaled for one in pair)
+            numbers += [LoweredPart(number=factor or None) for factor in factors]
+        columns = PartColumns(numbers, spec.layout)
+        self._formulas, self._constants = (
+            self._readings.load(),
+            to_device(columns.constants, device),
+        )
+        self.codes = [[formulas.instructions(span) for span in pair] for pair in spans]
         self._forms = self._there([[part.form for part in pair] for pair in pairs])
-        self._reads, self._columns = self._there(reads), self._there(self._numbers.columns)
+        self._reads, self._columns = self._there(reads), self._there(columns.columns)
         self._warm_ups, self._carried = WarmUps(spec), CarriedRows(rows.host, bars, spec.layout)
         ends = None if spec.session is None else SessionEnds(spec.session, bars)
-        self._sessions = SessionTables(spec, ends, len(bars), device)
+        self._sessions = SessionTables(spec, ends, len(bars), device, lambda: self.settle())
         self._day_ends = self._there(np.empty(0) if ends is None else ends.list_day_ends())
         words = self._readings.n_words
         self._nothing = torch.zeros((1, words), dtype=torch.int64, device=device)
@@ -228,12 +280,18 @@ class SeriesInputs:
         return max(1, work_bytes // (8 * max(words, readings.n_bars * own_rows)))
 
     def lay_out(
-        self, genomes: Floats, room: int | None, windows: Ints, table: Ints | None = None
+        self,
+        genomes: Floats,
+        room: int | None,
+        windows: Ints,
+        table: Ints | None = None,
+        lane: int = 0,
     ) -> LaidOut | None:
         """Lay out what individuals [P, G] ask; None where there is no room for all their rows.
 
-        `room` is of so many individuals, where others are to need the same launches. `windows`
-        [w, 3], place, start and end, are sent as well, and a table of those of all series.
+        It lies where a lane has it, which nothing else is sent from meanwhile. `room` is of so many
+        individuals, where others are to need the same launches. `windows` [w, 3], place, start and
+        end, are sent as well, and a table of those of all series.
         """
         individuals = Individuals(genomes, self._spec.layout, room)
         known = self._readings.arrays(individuals)
@@ -247,27 +305,32 @@ class SeriesInputs:
             rooms |= dict.fromkeys(self._per_individual, room)
         arrays["windows"] = np.asarray(windows, np.int32)
         arrays["table"] = np.asarray(() if table is None else table, np.int32)
-        plan = self._uploads.lay_out(arrays, rooms)
-        key = (self._sessions.values.data_ptr(), self._uploads.address, plan.size)
+        uploads = self._uploads[lane]
+        plan = uploads.lay_out(arrays, rooms)
+        key = (self._sessions.values.data_ptr(), uploads.address, plan.size)
         return LaidOut(
             individuals,
             plan,
-            self._readings.count_work(individuals),
+            lane,
             key + tuple(rooms.values()) + self._readings.key(individuals),
         )
 
     def send(self, laid_out: LaidOut) -> SentInputs:
         """Inputs of individuals, on the device; nothing waits for the host."""
         self._readings.forget()
-        seen = DevicePopulation(laid_out.individuals, self._uploads.send(laid_out.plan))
+        seen = DevicePopulation(
+            laid_out.individuals, self._uploads[laid_out.lane].send(laid_out.plan)
+        )
         there = seen.there
         each = {name: there[name] for name in ("size", *self._per_individual)}
-        each["numbers"] = there["genomes"].index_select(1, self._columns)
+        genes = there["genomes"][:, : len(self._spec.layout)]
+        constants = self._constants.expand(len(genes), -1)
+        each["numbers"] = torch.cat((genes, constants), 1).index_select(1, self._columns)
         longs, shorts = (self._join_words([part], seen) for part in self._entries)
         asked = BatchInputs(
             longs, shorts, self._join_words(self._exits, seen), self._sessions.values, self._forms,
             self._reads, *self._formulas, self._readings.rows,
-            self._spec.trail is not None or self._spec.break_even is not None,
+            self._spec.trail is not None or self._spec.break_even is not None, self._computes,
         )  # fmt: skip
         if self._has_orders:
             cancels, carried = self._join_words(self._cancels, seen), there["carried"]
@@ -287,7 +350,8 @@ class SeriesInputs:
         genomes = individuals.here
         arrays: Arrays = {
             "size": np.array([len(individuals)], np.int32),
-            "genomes": self._numbers.add_constants(genomes),
+            # Kernels are given a column also where there is no gene.
+            "genomes": genomes if genomes.size else np.zeros((len(genomes), 1)),
             "entries": self._choose_words(self._entries, individuals),
             "exits": self._choose_words(self._exits, individuals, behind=True),
             "bars": self._find_limits(individuals),

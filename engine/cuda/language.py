@@ -1,7 +1,6 @@
 """The CUDA backend of any strategy: conditions as words of bars, positions of both sides."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -13,7 +12,6 @@ from engine.accounts.costs import Costs, has_orders
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results, split_accounts
 from engine.backend import Backend, Floats, Ints, Sent, Slots
-from engine.conditions.cuda.specialization import Comparing
 from engine.cuda.account_folding import AccountFolding
 from engine.cuda.accounts import SeriesPart, WindowGroup, WordAccounts
 from engine.cuda.answering import check_apart, upload_limits
@@ -34,7 +32,6 @@ from engine.indicators.cuda.market import (
 from engine.memory_plan import GPU_WORDS, HOST_ROW_BYTES, WORD_SHARES
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cuda.faults import device_errors
-from engine.runtime.cuda.uploads import Uploads
 from engine.runtime.cuda.watchdog import on_device, to_device
 from engine.runtime.machine import available_cores
 from strategy.expressions import GeneValue
@@ -47,8 +44,6 @@ RANK_BYTES = 8
 
 class CudaLanguageBackend(Backend):
     """Evaluates populations of any strategy on one GPU.
-
-    A thread of its own launches and waits, so that several GPUs work at once.
 
     Args:
         spec: The strategy.
@@ -89,11 +84,10 @@ class CudaLanguageBackend(Backend):
         work_bytes //= WORD_SHARES
         rows = rows or build_series_rows(series, HOST_ROW_BYTES)
         self._axis = lay_out_series(series, self._device)
-        comparing = Comparing()
         self._inputs = [
             SeriesInputs(
                 spec, bars, self._make_rows(spec, of_series, work_bytes // len(series)),
-                costs, self._device, comparing, Uploads(self._device),
+                costs, self._device,
             )
             for bars, of_series in zip(series, rows, strict=True)
         ]  # fmt: skip
@@ -117,42 +111,48 @@ class CudaLanguageBackend(Backend):
             self._accounts = WordAccounts(prices, self._axis, charges, self._device, limits)
         self._calls = CapturedCalls(self._inputs, self._accounts, work_bytes, self._device)
         self._groups: tuple[Sequence[Window], list[WindowGroup]] | None = None
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="words")
 
+    @device_errors
     def begin(self, sent: Sent, slots: Slots | None) -> Callable[[], bool] | None:
-        """Start to evaluate; what is returned waits."""
-        return self._thread.submit(self._evaluate, sent).result
+        """Start to evaluate; what is returned waits. Several accounts with limits are done then."""
+        genomes, windows, _, out, account = sent
+        groups = self._group_windows(windows)
+        if len(groups) > 1:
+            return self._evaluate_apart(groups, genomes, out)
+        with on_device(self._device):
+            tickets = self._calls.launch(groups[0], genomes, out, account)
 
+        @device_errors
+        def wait() -> bool:
+            with on_device(self._device):
+                self._calls.finish(groups[0], tickets)
+            return True
+
+        return wait
+
+    def _evaluate_apart(
+        self, groups: Sequence[WindowGroup], genomes: Floats, out: Floats
+    ) -> Callable[[], bool]:
+        """Evaluate one account of windows after another."""
+        with on_device(self._device):
+            for group in groups:
+                part = np.empty((len(genomes), len(group.numbers), out.shape[2]))
+                self._calls.finish(group, self._calls.launch(group, genomes, part, None))
+                out[:, group.numbers] = part
+        return lambda: True
+
+    @device_errors
     def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
         """Signal bars [S] of one individual in one window, of either side."""
-        return self._thread.submit(self._signals, genome, window).result()
+        with on_device(self._device):
+            sent = self._calls.send_one(window.series, genome)
+            return self._accounts.list_bars(window.series, sent, (window.start, window.end))
 
+    @device_errors
     def ledgers(
         self, genomes: Floats, slots: Slots, windows: Sequence[Window]
     ) -> list[tuple[Ledger, ...]]:
         """The ledgers [W] of each of several individuals."""
-        return self._thread.submit(self._ledgers, genomes, windows).result()
-
-    def list_results(
-        self, genomes: Floats, slots: Slots, windows: Sequence[Window], times: Sequence[Ints]
-    ) -> tuple[Floats, Results]:
-        """Accumulators and results; made in one go."""
-        return self._thread.submit(self._list_results, genomes, windows).result()
-
-    @device_errors
-    def _evaluate(self, sent: Sent) -> bool:
-        genomes, windows, _, out, account = sent
-        for group in self._group_windows(windows):
-            is_whole = len(group.numbers) == len(windows)
-            part = out if is_whole else np.empty((len(genomes), len(group.numbers), out.shape[2]))
-            with on_device(self._device):
-                self._calls.evaluate(group, genomes, part, account)
-            if not is_whole:
-                out[:, group.numbers] = part
-        return True
-
-    @device_errors
-    def _ledgers(self, genomes: Floats, windows: Sequence[Window]) -> list[tuple[Ledger, ...]]:
         by_window: list[dict[int, Ledger]] = [{} for _ in genomes]
         for group in self._group_windows(windows):
 
@@ -168,7 +168,10 @@ class CudaLanguageBackend(Backend):
         ]
 
     @device_errors
-    def _list_results(self, genomes: Floats, windows: Sequence[Window]) -> tuple[Floats, Results]:
+    def list_results(
+        self, genomes: Floats, slots: Slots, windows: Sequence[Window], times: Sequence[Ints]
+    ) -> tuple[Floats, Results]:
+        """Accumulators and results; made in one go."""
         out = np.empty((len(genomes), len(windows), len(ACCUMULATORS)))
         parts: list[tuple[Ints, Ints, Results]] = []
         for group in self._group_windows(windows):
@@ -182,12 +185,6 @@ class CudaLanguageBackend(Backend):
             with on_device(self._device):
                 self._calls.list_trades(group, genomes, note)
         return out, join_results(parts, len(genomes), len(windows))
-
-    @device_errors
-    def _signals(self, genome: Floats, window: Window) -> Slots:
-        with on_device(self._device):
-            sent = self._calls.send_one(window.series, genome)
-            return self._accounts.list_bars(window.series, sent, (window.start, window.end))
 
     def _group_windows(self, windows: Sequence[Window]) -> list[WindowGroup]:
         """Windows of each account: all, or with limits those of one role.

@@ -53,8 +53,9 @@ class WordSignals:
                lists.counts, lists.marks, lists.leaves, lists.r.view(torch.int32), lists.signal_r,
                lists.prices, lists.leverages, lists.notes, len(windows), n_all,
                lists.marks.shape[1], self._prices.n_padded, asked.rows.shape[1],
-               asked.leaves.shape[1], each.genomes.shape[1], each.slots.shape[1], warps=1,
-               MOVES=asked.moves, KEEPS=keeps, ALL=asks_all, FINER=self._prices.has_finer,
+               asked.leaves.shape[1], each.genomes.shape[1], each.slots.shape[1],
+               each.numbers.shape[1], warps=1, MOVES=asked.moves, FORMULAS=asked.computes,
+               KEEPS=keeps, ALL=asks_all, FINER=self._prices.has_finer,
                SIGNALS=SIGNALS, BLOCKS=blocks)  # fmt: skip
 
     def list_bars(

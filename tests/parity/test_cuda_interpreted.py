@@ -15,7 +15,7 @@ PROGRAMS = {
     "rows": ("device_rows", (), 4),
     "trends": ("interpreted_trends", (), 1),
     "fast case": ("interpreted", ("seller_exhaustion", "accounts"), 2),
-    "words": ("interpreted_words", (), 10),
+    "words": ("interpreted_words", (), 11),
 }
 """Programs, what each of them compares, and how often it says that it did."""
 

@@ -11,11 +11,12 @@ import sys
 
 import torch
 
+from data.bars import Window
 from engine.batch import Engine
-from engine.conditions.cuda import specialization
 from engine.cuda import accounts, captured, order_accounts
 from engine.cuda.language import CudaLanguageBackend, CudaLanguageMaker
 from engine.devices import Device
+from strategy import words as w
 from tests.golden.cases import CASES, TINY, make_world
 from tests.golden.results import (
     backtest_by_engine,
@@ -27,6 +28,7 @@ from tests.support.interpreted_orders import walk_by_one_lane
 from tests.support.interpreter import repeat_nothing
 from tests.support.limited import draw_finer_account
 from tests.support.parity import assert_same_engines
+from tests.support.worlds import make_bars, random_genomes
 
 walk_by_one_lane()
 
@@ -93,9 +95,27 @@ def compare_short_lists(name):
     print(f"{name}: lists that grow, every bit equal")
 
 
-def refuse(message, *_):
-    """A kernel of a form may have no other words."""
-    raise AssertionError(message)
+def compare_codes():
+    """Rows against genes and against each other, now and a bar ago, and stops that move."""
+    span, other = w.length("span", 4, 2, 9), w.length("other", 12, 10, 30)
+    quick, slow = w.ema(w.close, span), w.sma(w.close, other)
+    loud = w.zscore(w.volume, w.length("loud", 9, 5, 20))
+    strategy = w.strategy(
+        "Compares in every way.",
+        long=w.crosses_above(quick, slow)
+        | ((loud > w.gene("least", 0.5, 0.2, 2)) & (quick >= slow)),
+        short=w.crosses_below(quick, slow) & (w.gene("most", 0.6, 0.3, 0.9) > w.close_location),
+        exit_long=loud <= w.gene("quiet", -0.5, -2, 0),
+        stop=w.from_entry(w.gene("far", 2, 0.5, 4) * w.rma(w.true_range, 9)),
+        trail=w.trail(w.share(0.03)), break_even=0.5, max_hold=20,
+    )  # fmt: skip
+    series = (
+        make_bars(3, 333, gaps=0.01, jump=0.1, flat=0.1, tick=0.5),
+        make_bars(4, 90, silent=0.1),
+    )
+    windows = Window.whole(series[0]), Window(1, 5, 80)
+    sums = assert_same_everywhere(strategy, random_genomes(strategy, 5, 2), series, windows)
+    print(f"codes: {sums[:, :, 0].sum():.0f} trades, every bit equal")
 
 
 def main():
@@ -106,14 +126,13 @@ def main():
     order_accounts.FIRST_CAPACITY = 16
     # What nobody wrote is filled with numbers that lead out of memory.
     torch.use_deterministic_algorithms(True)
-    # Comparisons get kernels of their own, whose words are held against those of the first.
-    specialization.PAYS_AFTER, specialization.LOG.warning = 0, refuse
     # Room for one individual that is not there.
     captured.bucket = lambda individuals: individuals + 1
     for name in sys.argv[2:] or TINY:
         compare_case(name)
     compare_short_lists("frugal")
     compare_limited_ladder()
+    compare_codes()
 
 
 if __name__ == "__main__":

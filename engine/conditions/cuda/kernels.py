@@ -1,8 +1,7 @@
 """Conditions on the device: a comparison decides 64 bars into a word, and words are remembered.
 
-What is compared is arithmetic of rows, genes and constants, as numbers (`formulas`). One kernel
-computes any formula of a strategy; another is compiled for the form of a comparison. `comparing`
-chooses.
+Rows are compared with genes and with each other by codes; a kernel that is compiled for their form
+computes arithmetic (`comparisons` chooses).
 """
 
 import triton
@@ -159,60 +158,143 @@ def popcount(word):
 
 
 @triton.jit
-def compare_kernel(p_code, p_constants, p_asked, p_genomes, p_slots, p_rows, p_members, p_words,
-                   n_genes, n_rows, row_stride, n_bars, n_words, WORDS: tl.constexpr):  # fmt: skip
-    """The bars at which a comparison held some bars ago; grid (blocks of words, shares of members).
+def lowest_half(count):
+    """So many lowest bits of 32, all where there are more."""
+    return tl.where(count > 31, -1, (1 << (count & 31)) - 1)
 
-    A program decides its bars for one member after another: what all of them read stays at hand.
 
-    p_asked: where the formulas of its left and of its right side begin and end, its relation, which
-    is 0 for ``>``, 1 for ``<``, 2 for ``>=``, 3 for ``<=``, and how many bars ago. p_members: how
-    many sets of the genes that it reads there are, and an individual of each. p_words: [n, n_words]
-    receives a bit a bar.
+@triton.jit
+def popcount_half(word):
+    """How many of 32 bits are set."""
+    pairs = word - ((word >> 1) & 0x55555555)
+    fours = (pairs & 0x33333333) + ((pairs >> 2) & 0x33333333)
+    eights = (fours + (fours >> 4)) & 0x0F0F0F0F
+    return (eights * 0x01010101) >> 24
+
+
+@triton.jit
+def encode(value, low, scale, HIGHEST: tl.constexpr):
+    """Codes of values, from 1 on; monotone, because each step of it is."""
+    position = (value - low) * scale
+    return 1 + tl.minimum(tl.maximum(position, 0.0), HIGHEST - 1.0).to(tl.int32)
+
+
+@triton.jit
+def encode_kernel(p_rows, p_slots, p_low, p_scale, p_codes, row_stride, n_bars, n_bytes,
+                  MOVES: tl.constexpr, HIGHEST: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
+    """Codes of rows, 0 where a value is not known; grid (blocks of bars, rows).
+
+    p_slots: [n] rows of p_rows [slots, row_stride]. p_low, p_scale: where code 1 begins and codes
+    per unit, of each bar if MOVES. p_codes: [n, n_bytes] receives codes, and 0 behind the last bar.
+    """
+    i_row = tl.program_id(1).to(tl.int64)
+    slot = tl.load(p_slots + i_row).to(tl.int64)
+    t = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    m = t < n_bars
+    value = tl.load(p_rows + slot * row_stride + t, mask=m, other=float("nan"))
+    if MOVES:
+        low, scale = tl.load(p_low + t, mask=m, other=0.0), tl.load(p_scale + t, mask=m, other=1.0)
+    else:
+        low, scale = tl.load(p_low), tl.load(p_scale)
+    is_known = value == value
+    code = tl.where(is_known, encode(tl.where(is_known, value, 0.0), low, scale, HIGHEST), 0)
+    tl.store(p_codes + i_row * n_bytes + t, code.to(tl.uint8), mask=t < n_bytes)
+
+
+@triton.jit
+def holds(a, b, RELATION: tl.constexpr):
+    """Whether a comparison holds: 0 is ``>``, 1 ``<``, 2 ``>=``, 3 ``<=``; with NaN it does not."""
+    if RELATION % 2 == 0:
+        return a > b if RELATION == 0 else a >= b
+    else:
+        return a < b if RELATION == 1 else a <= b
+
+
+@triton.jit
+def load_codes(p_codes, o_eight, n_eights, ago, IS_NOW: tl.constexpr):
+    """Codes of eight bars each, some bars before bars 8 o_eight and those behind; 0 before bar 0.
+
+    p_codes: [n_eights] of one row.
+    """
+    if IS_NOW:
+        return tl.load(p_codes + o_eight, mask=o_eight < n_eights, other=0)
+    o_late = o_eight - (ago >> 3)
+    bits = (8 * (ago & 7)).to(tl.int64)
+    late = tl.load(p_codes + o_late, mask=(o_late >= 0) & (o_late < n_eights), other=0)
+    early = tl.load(p_codes + o_late - 1, mask=(o_late > 0) & (o_late <= n_eights), other=0)
+    # Codes have seven bits, so that no sign comes down.
+    return tl.where(bits == 0, late, (late << bits) | (early >> ((64 - bits) & 63)))
+
+
+@triton.jit(do_not_specialize=["n_genes", "n_rows", "n_bars", "n_bytes", "left", "right", "ago"])
+def compare_codes_kernel(p_codes, p_rows, p_low, p_scale, p_genomes, p_slots, p_members, p_bytes,
+                         n_genes, n_rows, n_bars, n_bytes, left, right, ago,
+                         RELATION: tl.constexpr, BOTH: tl.constexpr, IS_NOW: tl.constexpr,
+                         HIGHEST: tl.constexpr, LANES: tl.constexpr):  # fmt: skip
+    """Bars at which a row was above or below a gene, or another row; grid (blocks, shares).
+
+    p_codes: [slots, n_bytes] int64, codes of p_rows [slots, n_bars], eight a word. left: place
+    of the row among an individual's slots; right: place of the other, if BOTH, or column of the
+    gene. p_low, p_scale: map of the gene. p_members: how many sets of the genes that it reads there
+    are, and an individual of each. p_bytes: [n, n_bytes] receives a bit a bar. ago: bars, none if
+    IS_NOW. A lane decides eight bars at once: codes have seven bits, so that the top bit of each
+    byte is free for the answer.
     """
     n_members = tl.load(p_members)
-    left, left_end = tl.load(p_asked), tl.load(p_asked + 1)
-    right, right_end = tl.load(p_asked + 2), tl.load(p_asked + 3)
-    relation, ago = tl.load(p_asked + 4), tl.load(p_asked + 5)
-    o_word = tl.program_id(0) * WORDS + tl.arange(0, WORDS)
-    o_bit = tl.arange(0, 64)[None, :]
-    o_bar = (o_word * 64)[:, None] + o_bit
-    t = o_bar - ago
-    m = (o_bar < n_bars) & (t >= 0)
+    o_eight = tl.program_id(0) * LANES + tl.arange(0, LANES)
+    o_bar = 8 * o_eight
+    keep = lowest_half(tl.minimum(tl.maximum(n_bars - o_bar, 0), 8)).to(tl.int64)
+    tops = tl.full([LANES], -0x7F7F7F7F7F7F7F80, tl.int64)
+    sevens = tl.full([LANES], 0x7F7F7F7F7F7F7F7F, tl.int64)
+    ones = tl.full([LANES], 0x0101010101010101, tl.int64)
     for k in range(tl.program_id(1), n_members, tl.num_programs(1)):
         i_p = tl.load(p_members + 1 + k).to(tl.int64)
-        p_genome = p_genomes + i_p * n_genes
-        p_slot = p_slots + i_p * n_rows
-        a = evaluate_formula(p_code, left, left_end, p_constants, p_genome, p_slot, p_rows,
-                             row_stride, t, m)  # fmt: skip
-        b = evaluate_formula(p_code, right, right_end, p_constants, p_genome, p_slot, p_rows,
-                             row_stride, t, m)  # fmt: skip
-        # A comparison with NaN does not hold.
-        if relation == 0:
-            holds = a > b
-        elif relation == 1:
-            holds = a < b
-        elif relation == 2:
-            holds = a >= b
+        slot = tl.load(p_slots + i_p * n_rows + left).to(tl.int64)
+        x = load_codes(p_codes + slot * n_bytes, o_eight, n_bytes, ago, IS_NOW)
+        p_row = p_rows + slot * n_bars - ago
+        if BOTH:
+            other = tl.load(p_slots + i_p * n_rows + right).to(tl.int64)
+            y = load_codes(p_codes + other * n_bytes, o_eight, n_bytes, ago, IS_NOW)
+            p_other = p_rows + other * n_bars - ago
         else:
-            holds = a <= b
-        words = tl.sum((holds & m).to(tl.int64) << o_bit.to(tl.int64), 1)
-        o_row = tl.zeros([WORDS], tl.int64) + k
-        tl.store(p_words + o_row * n_words + o_word, words, mask=o_word < n_words)
+            gene = tl.load(p_genomes + i_p * n_genes + right)
+            y = ones * encode(gene, tl.load(p_low), tl.load(p_scale), HIGHEST).to(tl.int64)
+        is_known = (x + sevens) & (y + sevens) & tops
+        reaches = (x | tops) - y
+        equal = ~((x ^ y) + sevens) & is_known
+        found = reaches & ~equal if RELATION % 2 == 0 else ~reaches
+        found = found & is_known
+        while tl.max((equal != 0).to(tl.int32), 0) > 0:
+            m = equal != 0
+            t = o_bar + (lowest_bit(equal) >> 3)
+            a = tl.load(p_row + t, mask=m, other=0.0)
+            if BOTH:
+                is_so = holds(a, tl.load(p_other + t, mask=m, other=0.0), RELATION)
+            else:
+                is_so = holds(a, gene, RELATION)
+            found = tl.where(m & is_so, found | (equal & -equal), found)
+            equal = equal & (equal - 1)
+        bits = (((found >> 7) & ones) * 0x0102040810204080 >> 56) & keep
+        o_out = (tl.zeros([LANES], tl.int64) + k) * n_bytes + o_eight
+        tl.store(p_bytes + o_out, bits.to(tl.uint8), mask=o_eight < n_bytes)
 
 
-# Not specialised, so that what was once compared with `compare_kernel` is what runs later.
 @triton.jit(do_not_specialize=["n_genes", "n_rows", "row_stride", "n_bars", "n_halves"])
 def compare_form_kernel(p_code, p_constants, p_asked, p_genomes, p_slots, p_rows, p_members,
                         p_halves, n_genes, n_rows, row_stride, n_bars, n_halves,
                         LEFT: tl.constexpr, RIGHT: tl.constexpr, RELATION: tl.constexpr,
                         HALVES: tl.constexpr):  # fmt: skip
-    """As `compare_kernel`, compiled for the operations LEFT and RIGHT of its sides and RELATION.
+    """The bars at which a comparison held some bars ago; grid (blocks of words, shares of members).
 
-    p_halves: the words as [n, n_halves] of 32 bits, the lower half of each first.
+    A program decides its bars for one member after another: what all of them read stays at hand.
+
+    p_asked: where the formulas of its left and of its right side begin and end, and how many bars
+    ago. LEFT, RIGHT: their operations. RELATION: as of `holds`. p_members: how many sets of the
+    genes that it reads there are, and an individual of each. p_halves: [n, n_halves] receives a bit
+    a bar, words as 32 bits, the lower half of each first.
     """
     n_members = tl.load(p_members)
-    left, right, ago = tl.load(p_asked), tl.load(p_asked + 2), tl.load(p_asked + 5)
+    left, right, ago = tl.load(p_asked), tl.load(p_asked + 2), tl.load(p_asked + 4)
     o_half = tl.program_id(0) * HALVES + tl.arange(0, HALVES)
     o_bit = tl.arange(0, 32)[None, :]
     o_bar = (o_half * 32)[:, None] + o_bit
@@ -226,16 +308,7 @@ def compare_form_kernel(p_code, p_constants, p_asked, p_genomes, p_slots, p_rows
                           LEFT)  # fmt: skip
         b = value_in_form(p_code, right, p_constants, p_genome, p_slot, p_rows, row_stride, t, m,
                           RIGHT)  # fmt: skip
-        # A comparison with NaN does not hold.
-        if RELATION == 0:
-            holds = a > b
-        elif RELATION == 1:
-            holds = a < b
-        elif RELATION == 2:
-            holds = a >= b
-        else:
-            holds = a <= b
-        halves = tl.sum((holds & m).to(tl.int32) << o_bit, 1)
+        halves = tl.sum((holds(a, b, RELATION) & m).to(tl.int32) << o_bit, 1)
         o_row = tl.zeros([HALVES], tl.int64) + k
         tl.store(p_halves + o_row * n_halves + o_half, halves, mask=o_half < n_halves)
 
@@ -244,7 +317,7 @@ def compare_form_kernel(p_code, p_constants, p_asked, p_genomes, p_slots, p_rows
 def following_kernel(p_words, p_members, p_following, n_words, WORDS: tl.constexpr):
     """The first word from each on that is not 0; grid (rows of words).
 
-    p_words: [n, n_words]. p_members: as `compare_kernel` has it. p_following: [n, n_words + 1]
+    p_words: [n, n_words]. p_members: as `compare_form_kernel` has it. p_following: [n, n_words + 1]
     receives it, n_words where there is none.
     """
     i_row = tl.program_id(0).to(tl.int64)
@@ -285,9 +358,9 @@ def join_kernel(p_members, p_words, p_sets, p_others, p_other_sets, p_out, n_wor
                 WORDS: tl.constexpr):  # fmt: skip
     """Where both of two conditions hold, or either; grid (rows of words, blocks of words).
 
-    p_members: as `compare_kernel` has it. p_words, p_others: words of both. FROM, OTHERS_FROM: row
-    of them that each set of genes reads: its own, the first, or that which p_sets or p_other_sets
-    say. p_out: [n, n_words]. ALL: both.
+    p_members: as `compare_form_kernel` has it. p_words, p_others: words of both. FROM, OTHERS_FROM:
+    row of them that each set of genes reads: its own, the first, or that which p_sets or
+    p_other_sets say. p_out: [n, n_words]. ALL: both.
     """
     i_row = tl.program_id(0).to(tl.int64)
     if i_row >= tl.load(p_members):
@@ -307,9 +380,10 @@ def remember_kernel(p_members, p_words, p_sets, p_bars, p_out, n_bars, n_words, 
                     WORDS: tl.constexpr):  # fmt: skip
     """Words of a condition that holds now and held some bars ago, or either; grid (rows, blocks).
 
-    p_members: as `compare_kernel` has it. p_words: words that say what holds at all of the last
-    covered bars, or at one of them, if p_bars asks for so many. FROM, p_sets: as in `join_kernel`.
-    p_bars: [n] for how many bars each set of genes asks. p_out: [n, n_words] receives what holds
+    p_members: as `compare_form_kernel` has it. p_words: words that say what holds at all of the
+    last covered bars, or at one of them, if p_bars asks for so many. FROM, p_sets: as in
+    `join_kernel`. p_bars: [n] for how many bars each set of genes asks. p_out: [n, n_words]
+    receives what holds
     for twice as many bars as covered, or for those that are asked for. HELD: at all of them.
     """
     i_row = tl.program_id(0).to(tl.int64)

@@ -4,6 +4,7 @@ A part of the strategy is computed once for each set of values of its genes: row
 `engine.indicators.cuda.device_rows` does, comparisons and what joins them on the device.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ import numpy.typing as npt
 import torch
 
 from engine.backend import Ints
-from engine.conditions.cpu.kernels import RELATIONS
+from engine.conditions.cuda.comparisons import Comparison, Comparisons, Read
 from engine.conditions.cuda.expression_vm import Formulas
 from engine.conditions.cuda.kernels import (
     BY_SET,
@@ -22,7 +23,6 @@ from engine.conditions.cuda.kernels import (
     join_kernel,
     remember_kernel,
 )
-from engine.conditions.cuda.specialization import CodedComparison, Comparing, Read
 from engine.indicators.cuda.device_rows import DeviceRows
 from engine.indicators.individuals import (
     Individuals,
@@ -32,9 +32,8 @@ from engine.indicators.individuals import (
 )
 from engine.indicators.row_bank import RowBank
 from engine.runtime.compiling.launch import launch
-from engine.runtime.cuda.watchdog import to_device
 from strategy.conditions import AllOf, Compare, Condition, Held, OverBars
-from strategy.expressions import GeneValue
+from strategy.expressions import Expression, GeneValue
 from strategy.genes import GenomeLayout
 
 BITS = 64
@@ -50,7 +49,7 @@ class DevicePart:
     node: Condition  # the condition
     columns: tuple[int, ...]  # genes that decide it, columns of a genome
     below: tuple["DevicePart", ...]  # the conditions that it joins, holds or remembers
-    comparison: CodedComparison | None  # what a comparison asks; None of any other condition
+    comparison: Comparison | None  # what a comparison asks; None of any other condition
 
 
 Columns = tuple[int, ...]
@@ -93,7 +92,7 @@ class DeviceReadings:
         layout: Of the genomes.
         formulas: Of the strategy.
         device: Where tensors lie.
-        comparing: Decides comparisons there.
+        settle: Called before rows change, which launches may read.
     """
 
     def __init__(
@@ -102,10 +101,10 @@ class DeviceReadings:
         layout: GenomeLayout,
         formulas: Formulas,
         device: torch.device,
-        comparing: Comparing,
+        settle: Callable[[], None],
     ) -> None:
-        self._rows, self._layout, self._formulas = rows, layout, formulas
-        self._device, self._comparing = device, comparing
+        self._rows, self._layout, self._formulas, self._settle = rows, layout, formulas, settle
+        self._device, self._comparisons = device, Comparisons(rows, layout, formulas, device)
         self._parts: dict[Condition, DevicePart] = {}
         self._words: dict[DevicePart, torch.Tensor] = {}
         self._spread: set[tuple[Columns, Columns]] = set()
@@ -136,7 +135,7 @@ class DeviceReadings:
             below = tuple(
                 self.part(condition) for condition in node.parts if isinstance(condition, Condition)
             )
-            comparison = self._comparison(node) if isinstance(node, Compare) else None
+            comparison = self._comparisons.add(node) if isinstance(node, Compare) else None
             self._parts[node] = DevicePart(
                 node, list_gene_columns(node, self._layout), below, comparison
             )
@@ -145,17 +144,22 @@ class DeviceReadings:
     def load(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Instructions and constants of all formulas on the device."""
         reads = [read_row(node, self._layout) for node in self._formulas.rows]
-        self._bank = RowBank(reads, self._rows.most, self._rows.fill)
+        self._comparisons.load()
+        # A byte of codes beside eight of each value.
+        most = max(1, 8 * self._rows.most // (8 + self._comparisons.n_tables))
+        self._bank = RowBank(reads, most, self._fill)
         self._spread = {
             (below.columns, part.columns)
             for part in self._parts.values()
             for below in part.below
             if below.columns and below.columns != part.columns
         }
-        code = np.array([*self._formulas.code, 0, 0], np.int32)
-        constants = np.array([*self._formulas.constants, 0.0])
-        self.code = to_device(code, self._device), to_device(constants, self._device)
-        return self.code
+        return self._comparisons.code
+
+    def _fill(self, trees: Sequence[Expression], slots: Ints) -> None:
+        self._settle()
+        self._rows.fill(trees, slots)
+        self._comparisons.encode(slots)
 
     def forget(self) -> None:
         """Let go of conditions of the population before."""
@@ -195,18 +199,7 @@ class DeviceReadings:
             for part in self._parts.values()
             if isinstance(part.node, OverBars)
         ]
-        return self.rows.data_ptr(), self._comparing.n_settled, *most
-
-    def count_work(self, individuals: Individuals) -> bool:
-        """Count what is decided next; returns whether it waits for that, see `Comparing.count`."""
-        waits = [
-            self._comparing.count(
-                part.comparison, self.n_bars, len(individuals.distinct(part.columns).members)
-            )
-            for part in self._parts.values()
-            if part.comparison is not None
-        ]
-        return any(waits)
+        return self.rows.data_ptr(), *self._comparisons.addresses, *most
 
     def words(self, part: DevicePart, seen: DevicePopulation) -> torch.Tensor:
         """Words [n, N] of a condition for every set of its genes; no bit behind the last bar."""
@@ -231,8 +224,8 @@ class DeviceReadings:
             members = seen.there[part.columns,]
             words = self._new_words(len(members) - 1)
             genomes, slots = seen.there["genomes"], seen.there["slots"]
-            read = Read(*self.code, genomes, slots, self.rows, members, self.n_bars)
-            self._comparing.decide(part.comparison, read, words)
+            read = Read(genomes, slots, members)
+            self._comparisons.decide(part.comparison, read, words)
             return words
         below = [self._find_below(condition, part, seen) for condition in part.below]
         if isinstance(part.node, OverBars):
@@ -294,12 +287,3 @@ class DeviceReadings:
 
     def _new_words(self, count: int) -> torch.Tensor:
         return torch.empty((count, self.n_words), dtype=torch.int64, device=self._device)
-
-    def _comparison(self, node: Compare) -> CodedComparison:
-        spans = self._formulas.span(node.left), self._formulas.span(node.right)
-        relation = RELATIONS[node.relation]
-        comparison = (*spans[0], *spans[1], relation, min(node.bars_ago, self.n_bars))
-        left, right = (self._formulas.form(span) for span in spans)
-        return CodedComparison(
-            to_device(np.array(comparison, np.int32), self._device), left, right, relation
-        )

@@ -8,6 +8,8 @@ survives is compared row with row, and in float64 wherever two codes are equal.
 import triton
 import triton.language as tl
 
+from engine.conditions.cuda.kernels import encode
+
 
 @triton.jit
 def find_window(p_met, i_pair, n_windows, MEETS_OWN: tl.constexpr):
@@ -33,8 +35,7 @@ def find_signal_span(
 @triton.jit
 def encode_threshold(value, p_scales, c, HIGHEST: tl.constexpr):
     """Code of a threshold, by the arithmetic that made the rows' codes."""
-    position = (value - tl.load(p_scales + c * 2)) * tl.load(p_scales + c * 2 + 1)
-    return 1 + tl.minimum(tl.maximum(position, 0.0), HIGHEST - 1.0).to(tl.int32)
+    return encode(value, tl.load(p_scales + c * 2), tl.load(p_scales + c * 2 + 1), HIGHEST)
 
 
 @triton.jit(do_not_specialize=["n_windows"])

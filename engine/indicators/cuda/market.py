@@ -63,8 +63,8 @@ class DeviceMarket:
         source_numbers: Name to number of a source.
         columns: All sources [B] one after the other, and a few bars that may be read past them.
         prices: [B, 4] open, high, low, close.
-        pyramid: [LEVELS, 2 B] int32; for each level l, groups of four lows and four highs of blocks
-            of 4**l bars, the upper halves of their float64.
+        pyramid: [LEVELS, B] int64; for each level l, groups of four lows and four highs of blocks
+            of 4**l bars, the upper halves of their float64, two a word.
         finer, finer_of: Finer bars of all series, as `lay_out_finer` gives them.
         has_finer: Whether there are some.
         coder_numbers: Coder to its number.
@@ -167,7 +167,7 @@ class SeriesPrices(NamedTuple):
     """Prices of one series, bar by bar, with their extremes."""
 
     market: torch.Tensor  # [B, 4] open, high, low, close; B is T padded to whole blocks
-    pyramid: torch.Tensor  # [LEVELS, 2 B] as in `DeviceMarket`
+    pyramid: torch.Tensor  # [LEVELS, B] as in `DeviceMarket`
     finer: torch.Tensor  # [K, 4] the same of finer bars; [1, 4] without any
     finer_of: torch.Tensor  # [T, 2] int32 as `lay_out_finer` gives it; [1, 2] without any
     has_finer: bool
@@ -239,14 +239,14 @@ def lay_out_axis(lengths: Ints) -> tuple[Ints, int]:
 
 
 def build_pyramid(lows: torch.Tensor, highs: torch.Tensor) -> torch.Tensor:
-    """Extremes [LEVELS, 2 B] of lows and highs [B], as `DeviceMarket` describes them."""
+    """Extremes [LEVELS, B] of lows and highs [B], as `DeviceMarket` describes them."""
     words = torch.zeros((LEVELS, 2 * len(lows)), dtype=torch.int32, device=lows.device)
     for level in range(LEVELS):
         least = lows.view(-1, 4**level).amin(1).view(-1, 4)
         most = highs.view(-1, 4**level).amax(1).view(-1, 4)
         groups = torch.cat((least, most), 1).view(torch.int64) >> 32
         words[level, : groups.numel()] = groups.reshape(-1).to(torch.int32)
-    return words
+    return words.view(torch.int64)
 
 
 def _filled_up(column: Floats, filler: float) -> Floats:

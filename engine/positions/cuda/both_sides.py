@@ -12,9 +12,23 @@ import triton
 import triton.language as tl
 
 from engine.accounts.ledger import REASONS
-from engine.conditions.cuda.kernels import evaluate_formula, lowest_bit, lowest_bits, popcount
+from engine.conditions.cuda.kernels import (
+    canonicalize,
+    evaluate_formula,
+    lowest_bit,
+    lowest_bits,
+    lowest_half,
+    popcount,
+    popcount_half,
+)
 from engine.positions import exit_spec
-from engine.positions.cuda.bracket_exits import NEVER, first_touch, moving_exit, read_finer_bars
+from engine.positions.cuda.bracket_exits import (
+    NEVER,
+    first_touch,
+    halves,
+    moving_exit,
+    read_finer_bars,
+)
 
 BEYOND_BAR = tl.constexpr(exit_spec.BEYOND_BAR)
 FROM_ENTRY = tl.constexpr(exit_spec.FROM_ENTRY)
@@ -46,11 +60,19 @@ entry and at the exit are not made up of finer ones."""
 NOT_ASKED = tl.constexpr(-2)
 """In place of an exit that was not looked for."""
 
-SHORTEST, MARKS = tl.constexpr(4), tl.constexpr(8)
-"""Signals of a stretch, at least, and those that a lane looks at together for the next one."""
+MANY, HALVES = tl.constexpr(6), tl.constexpr(4)
+"""Signals of a word, on average, from which on bits are looked at one by one, and halves of words
+that are looked at together then."""
+
+SHORTEST = tl.constexpr(4)
+"""Signals of a stretch, at least."""
 
 NUMBERS = tl.constexpr(9)
-"""Of an individual: of stop, target, trail and its beginning for each side, and of break-even."""
+"""Of an individual: of stop, target, trail and its beginning for each side, and of break-even. Then
+come factors of what the first three read."""
+
+AS_IT_IS, TIMES = map(tl.constexpr, (1, 2))
+"""How a row is read: as it is, or times a factor. A part that reads none has 0."""
 
 READS = tl.constexpr(3)
 """Stop, target and trailing stop read rows."""
@@ -93,7 +115,31 @@ def mark_kernel(p_size, p_longs, p_shorts, p_entries, p_bars, p_windows, p_count
         word = (longs ^ shorts) & ~before & lowest_bits(tl.maximum(last - o_bar, 0).to(tl.int64))
         bits = popcount(word)
         entry = count + tl.cumsum(bits, 0) - bits
-        count += tl.sum(bits, 0)
+        found = tl.sum(bits, 0)
+        if found > MANY * WORDS:
+            # Bits side by side, so that what is written is too.
+            listed = count
+            for part in range(0, 2 * WORDS, HALVES):
+                o_half = 2 * begin + part + tl.arange(0, HALVES)
+                o_first = 32 * o_half
+                long_half = tl.load(p_long.to(tl.pointer_type(tl.int32)) + o_half,
+                                    mask=o_first < last_long, other=0)  # fmt: skip
+                short_half = tl.load(p_short.to(tl.pointer_type(tl.int32)) + o_half,
+                                     mask=o_first < last_short, other=0)  # fmt: skip
+                half = long_half ^ short_half
+                half = half & ~lowest_half(tl.maximum(first - o_first, 0))
+                half = half & lowest_half(tl.maximum(last - o_first, 0))
+                in_half = popcount_half(half)
+                place = listed + tl.cumsum(in_half, 0) - in_half
+                listed += tl.sum(in_half, 0)
+                o_bit = tl.arange(0, 32)[None, :]
+                set_bits = half[:, None]
+                place = place[:, None] + popcount_half(set_bits & lowest_half(o_bit))
+                mark = 2 * (o_first[:, None] + o_bit) + ((short_half[:, None] >> o_bit) & 1)
+                is_set = ((set_bits >> o_bit) & 1) != 0
+                tl.store(p_list + place, mark, mask=is_set & (place < capacity))
+            word = word * 0
+        count += found
         while tl.max((word != 0).to(tl.int32), 0) > 0:
             k = lowest_bit(word)
             side = ((shorts >> (k & 63).to(tl.int64)) & 1).to(tl.int32)
@@ -129,29 +175,60 @@ def first_asked(p_words, p_following, n_words, condition, t, m):
 
 
 @triton.jit
-def next_flat(p_list, i, m, count, flat_long, flat_short, SIGNALS: tl.constexpr):
+def is_flat(mark, flat_long, flat_short):
+    """Whether a signal finds the account flat, from which bars on a side may signal."""
+    return (mark >> 1) >= tl.where((mark & 1) == 1, flat_short, flat_long)
+
+
+@triton.jit
+def next_flat(p_list, i, m, count, flat_long, flat_short):
     """The first signal from i on, where m, that finds the account flat; else a place behind all.
 
     p_list: as `mark_kernel` leaves it. flat_long, flat_short: bars from which on a side may signal.
+    A lane looks at eight signals by itself, two a word.
     """
-    o_sub = tl.arange(0, MARKS)[None, :]
+    p_pairs = p_list.to(tl.pointer_type(tl.int64))
     seeks = m & (i < count)
     while tl.max(seeks.to(tl.int32), 0) > 0:
-        group = i // MARKS * MARKS
-        o_mark = group[:, None] + o_sub
-        marks = tl.load(p_list + o_mark, mask=seeks[:, None], other=-1)
-        flat = tl.where((marks & 1) == 1, flat_short[:, None], flat_long[:, None])
-        is_next = (o_mark >= i[:, None]) & ((marks >> 1) >= flat)
-        sub = tl.min(tl.where(is_next, o_sub, MARKS), 1)
-        i = tl.where(seeks, group + sub, i)
-        seeks = seeks & (sub == MARKS) & (i < count)
+        group, own = i >> 3, i & 7
+        p_group = p_pairs + 4 * group
+        mark0, mark1 = halves(tl.load(p_group, mask=seeks, other=-1))
+        mark2, mark3 = halves(tl.load(p_group + 1, mask=seeks, other=-1))
+        mark4, mark5 = halves(tl.load(p_group + 2, mask=seeks, other=-1))
+        mark6, mark7 = halves(tl.load(p_group + 3, mask=seeks, other=-1))
+        sub = tl.where(is_flat(mark7, flat_long, flat_short), 7, 8)
+        sub = tl.where((own <= 6) & is_flat(mark6, flat_long, flat_short), 6, sub)
+        sub = tl.where((own <= 5) & is_flat(mark5, flat_long, flat_short), 5, sub)
+        sub = tl.where((own <= 4) & is_flat(mark4, flat_long, flat_short), 4, sub)
+        sub = tl.where((own <= 3) & is_flat(mark3, flat_long, flat_short), 3, sub)
+        sub = tl.where((own <= 2) & is_flat(mark2, flat_long, flat_short), 2, sub)
+        sub = tl.where((own <= 1) & is_flat(mark1, flat_long, flat_short), 1, sub)
+        sub = tl.where((own == 0) & is_flat(mark0, flat_long, flat_short), 0, sub)
+        i = tl.where(seeks, 8 * group + sub, i)
+        seeks = seeks & (sub == 8) & (i < count)
     return i
+
+
+@triton.jit
+def read_row(p_reads, p_rows, p_slot, p_number, read, row_stride, t, m):
+    """A row at bars t of one individual, or what a number makes of it; read: which, a lane each.
+
+    p_reads: of each the row's place and how it is read. p_number: the individual's numbers.
+    """
+    place = tl.load(p_reads + 2 * read, mask=m, other=0)
+    way = tl.load(p_reads + 2 * read + 1, mask=m, other=0)
+    m_read = m & (way != 0)
+    slot = tl.load(p_slot + place, mask=m_read, other=0).to(tl.int64)
+    row = tl.load(p_rows + slot * row_stride + t, mask=m_read, other=0.0)
+    factor = tl.load(p_number + NUMBERS + read, mask=m_read, other=0.0)
+    return tl.where(way == TIMES, canonicalize(factor * row), row)
 
 
 @triton.jit
 def open_positions(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_slot, p_genome,
                    p_number, p_asked, p_exit, p_following, p_session, row_stride, n_words, hold,
-                   delay, end, clock_end, min_risk, mark, m, SIGNALS: tl.constexpr):  # fmt: skip
+                   delay, end, clock_end, min_risk, mark, m, FORMULAS: tl.constexpr,
+                   SIGNALS: tl.constexpr):  # fmt: skip
     """What a position of each signal is, where m.
 
     Returns entry, first stop, target, risk, the value of the trail's formula, whether it is taken,
@@ -168,22 +245,27 @@ def open_positions(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_sl
     stop_read = tl.zeros([SIGNALS], tl.float64)
     aim_read = tl.zeros([SIGNALS], tl.float64)
     reach = tl.zeros([SIGNALS], tl.float64)
-    for k in range(2 * READS):
-        left, right = tl.load(p_reads + 2 * k), tl.load(p_reads + 2 * k + 1)
-        # What is the same for both sides is computed once.
-        p_other = p_reads + 2 * (k ^ 1)
-        is_same = (left == tl.load(p_other)) & (right == tl.load(p_other + 1))
-        if (left < right) & ((k % 2 == 0) | (is_same == 0)):
-            # As wide as the sides: the interpreter joins no mask with a single truth.
-            m_k = m & ((side == k % 2) | (tl.zeros([SIGNALS], tl.int32) + is_same == 1))
-            value = evaluate_formula(p_code, left, right, p_constants, p_genome, p_slot, p_rows,
-                                     row_stride, t, m_k)  # fmt: skip
-            if k < 2:
-                stop_read = tl.where(m_k, value, stop_read)
-            elif k < 4:
-                aim_read = tl.where(m_k, value, aim_read)
-            else:
-                reach = tl.where(m_k, value, reach)
+    if FORMULAS:
+        for k in range(2 * READS):
+            left, right = tl.load(p_reads + 2 * k), tl.load(p_reads + 2 * k + 1)
+            # What is the same for both sides is computed once.
+            p_other = p_reads + 2 * (k ^ 1)
+            is_same = (left == tl.load(p_other)) & (right == tl.load(p_other + 1))
+            if (left < right) & ((k % 2 == 0) | (is_same == 0)):
+                # As wide as the sides: the interpreter joins no mask with a single truth.
+                m_k = m & ((side == k % 2) | (tl.zeros([SIGNALS], tl.int32) + is_same == 1))
+                value = evaluate_formula(p_code, left, right, p_constants, p_genome, p_slot, p_rows,
+                                         row_stride, t, m_k)  # fmt: skip
+                if k < 2:
+                    stop_read = tl.where(m_k, value, stop_read)
+                elif k < 4:
+                    aim_read = tl.where(m_k, value, aim_read)
+                else:
+                    reach = tl.where(m_k, value, reach)
+    else:
+        stop_read = read_row(p_reads, p_rows, p_slot, p_number, side, row_stride, t, m)
+        aim_read = read_row(p_reads, p_rows, p_slot, p_number, 2 + side, row_stride, t, m)
+        reach = read_row(p_reads, p_rows, p_slot, p_number, 4 + side, row_stride, t, m)
     # The first stop.
     form = tl.load(p_forms + side)
     number = tl.load(p_number + side)
@@ -239,19 +321,21 @@ def leave_kernel(p_size, p_market, p_finer, p_finer_of, p_pyramid, p_charges, p_
                  p_reads, p_forms, p_rows, p_slots, p_genomes, p_numbers, p_bars, p_asked, p_exits,
                  p_following, p_sessions, p_session_of, p_windows, p_counts, p_marks, p_leaves,
                  p_nexts, p_r, p_prices, p_leverages, p_notes, n_windows, n_all, capacity, n_bars,
-                 row_stride, n_words, n_genes, n_rows, MOVES: tl.constexpr, KEEPS: tl.constexpr,
-                 ALL: tl.constexpr, FINER: tl.constexpr, SIGNALS: tl.constexpr,
+                 row_stride, n_words, n_genes, n_rows, n_numbers, MOVES: tl.constexpr,
+                 FORMULAS: tl.constexpr, KEEPS: tl.constexpr, ALL: tl.constexpr,
+                 FINER: tl.constexpr, SIGNALS: tl.constexpr,
                  BLOCKS: tl.constexpr):  # fmt: skip
     """Exit and R of the signals that lanes take; grid (pairs times BLOCKS), SIGNALS lanes each.
 
     p_size: [1] individuals. p_market, p_pyramid: as in `exit_kernel`, of n_bars. p_charges: costs
     of a side, smallest risk, fraction at risk. p_reads: [3, 2, 2] where the formulas of stop,
-    target and trail begin and end, of longs and shorts. p_forms: [3, 2]. p_numbers: [P, 9] what
-    they take beside formulas and from which gain on the stop follows, of longs and shorts in turn,
-    and at which gain it moves to the entry. p_bars, p_windows: as in `mark_kernel`. p_asked: [n,
-    n_words] conditions of exits, p_exits: [P, 2] which of them, -1 for none, p_following: as in
-    `first_asked`. p_sessions: [q, row_stride] by entry bar twice the bar at which the clock ends a
-    position, plus 1 at its open. p_session_of: [P] which, or -1. p_leaves: [P, W, capacity]
+    target and trail begin and end, of longs and shorts, if FORMULAS; else as of `read_row`.
+    p_forms: [3, 2]. p_numbers: [P, n_numbers] what they take beside formulas and from which gain on
+    the stop follows, of longs and shorts in turn, at which gain it moves to the entry, and factors
+    of rows. p_bars, p_windows: as in `mark_kernel`. p_asked: [n, n_words] conditions of exits,
+    p_exits: [P, 2] which of them, -1 for none, p_following: as in `first_asked`. p_sessions: [q,
+    row_stride] by entry bar twice the bar at which the clock ends a position, plus 1 at its open.
+    p_session_of: [P] which, or -1. p_leaves: [P, W, capacity]
     NOT_ASKED, receives eight times the exit bar, plus the reason or SESSION_OPEN, or REJECTED.
     p_nexts: [P, W, 2 capacity] receives the first signal after its exit that finds the account
     flat, or a place behind all, unless ALL. p_r: [P, W, capacity] receives R. p_prices: [P, W,
@@ -276,7 +360,7 @@ def leave_kernel(p_size, p_market, p_finer, p_finer_of, p_pyramid, p_charges, p_
     clock_end = tl.where(session < 0, 0, end)
     p_session = p_sessions + tl.maximum(session, 0).to(tl.int64) * row_stride
     p_genome, p_slot = p_genomes + i_p * n_genes, p_slots + i_p * n_rows
-    p_number, p_exit = p_numbers + i_p * NUMBERS, p_exits + i_p * 2
+    p_number, p_exit = p_numbers + i_p * n_numbers, p_exits + i_p * 2
     p_list = p_marks + i_pair * capacity
     length = find_length(count, BLOCKS * SIGNALS)
     i = ((tl.program_id(0) % BLOCKS) * SIGNALS + tl.arange(0, SIGNALS)) * length
@@ -301,7 +385,7 @@ def leave_kernel(p_size, p_market, p_finer, p_finer_of, p_pyramid, p_charges, p_
          new_untouched, new_open) = open_positions(
             p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_slot, p_genome, p_number,
             p_asked, p_exit, p_following, p_session, row_stride, n_words, hold, delay, end,
-            clock_end, min_risk, mark, is_new, SIGNALS
+            clock_end, min_risk, mark, is_new, FORMULAS, SIGNALS
         )  # fmt: skip
         if MOVES:
             entry, stop = tl.where(is_new, new_entry, entry), tl.where(is_new, new_stop, stop)
@@ -388,7 +472,7 @@ def leave_kernel(p_size, p_market, p_finer, p_finer_of, p_pyramid, p_charges, p_
             earlier = (reason == SIGNAL).to(tl.int32)
             flat_long = tl.where(is_taken, bar - tl.where(is_short, earlier, 0), 0)
             flat_short = tl.where(is_taken, bar - tl.where(is_short, 0, earlier), 0)
-            following = next_flat(p_list, i + 1, is_over, count, flat_long, flat_short, SIGNALS)
+            following = next_flat(p_list, i + 1, is_over, count, flat_long, flat_short)
             tl.store(p_nexts + i_pair * 2 * capacity + i, following, mask=is_over)
             i = tl.where(is_over, following, i)
             is_new = is_over & (i < count)

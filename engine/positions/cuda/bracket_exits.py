@@ -25,13 +25,19 @@ def upper_half(price):
 
 
 @triton.jit
+def halves(words):
+    """The lower and the upper 32 bits of words."""
+    return words.to(tl.int32), (words >> 32).to(tl.int32)
+
+
+@triton.jit
 def first_touch(p_market, p_pyramid, n_bars, j, last, waits, lower, upper,
                 SIGNALS: tl.constexpr):  # fmt: skip
     """The first bar from j to last, where waits, that reaches down to lower or up to upper.
 
-    NEVER where there is none. p_market and p_pyramid as in `exit_kernel`.
+    NEVER where there is none. p_market and p_pyramid as in `exit_kernel`. A lane looks at its group
+    of four blocks by itself: tiles of lanes and blocks would go through shared memory.
     """
-    o_sub = tl.arange(0, 4)[None, :]
     lower_word, upper_word = upper_half(lower), upper_half(upper)
     touch = tl.full([SIGNALS], NEVER, tl.int32)
     level = tl.zeros([SIGNALS], tl.int32)
@@ -39,30 +45,26 @@ def first_touch(p_market, p_pyramid, n_bars, j, last, waits, lower, upper,
         walks = waits
         while tl.max(walks.to(tl.int32), 0) > 0:
             shift = 2 * level
-            group = j >> (shift + 2)
-            p_sub = (p_pyramid + (level * (2 * n_bars) + group * 8))[:, None] + o_sub
-            lows = tl.load(p_sub, mask=walks[:, None], other=NEVER)
-            highs = tl.load(p_sub + 4, mask=walks[:, None], other=-1)
-            o_block = (group << 2)[:, None] + o_sub
-            is_ahead = o_block >= (j >> shift)[:, None]
-            is_near = (lows <= lower_word[:, None]) | (highs >= upper_word[:, None])
-            sub = tl.min(tl.where(is_ahead & is_near, o_sub, 4), 1)
+            block = j >> shift
+            group, own = block >> 2, block & 3
+            p_group = p_pyramid + (level * n_bars + group * 4)
+            low0, low1 = halves(tl.load(p_group, mask=walks, other=0))
+            low2, low3 = halves(tl.load(p_group + 1, mask=walks, other=0))
+            high0, high1 = halves(tl.load(p_group + 2, mask=walks, other=0))
+            high2, high3 = halves(tl.load(p_group + 3, mask=walks, other=0))
+            is_near0 = (own == 0) & ((low0 <= lower_word) | (high0 >= upper_word))
+            is_near1 = (own <= 1) & ((low1 <= lower_word) | (high1 >= upper_word))
+            is_near2 = (own <= 2) & ((low2 <= lower_word) | (high2 >= upper_word))
+            is_near3 = (low3 <= lower_word) | (high3 >= upper_word)
+            sub = tl.where(is_near2, 2, tl.where(is_near3, 3, 4))
+            sub = tl.where(is_near0, 0, tl.where(is_near1, 1, sub))
             down = sub < 4
             at_bottom = level == 0
-            j = tl.where(
-                walks,
-                tl.where(
-                    down,
-                    tl.maximum(j, ((group << 2) + sub) << shift),
-                    (group + 1) << (shift + 2),
-                ),
-                j,
-            )
-            level = tl.where(
-                walks,
-                tl.where(down, tl.maximum(level - 1, 0), tl.minimum(level + 1, TOP_LEVEL)),
-                level,
-            )
+            ahead = tl.maximum(j, ((group << 2) + sub) << shift)
+            ahead = tl.where(down, ahead, (group + 1) << (shift + 2))
+            j = tl.where(walks, ahead, j)
+            other = tl.where(down, tl.maximum(level - 1, 0), tl.minimum(level + 1, TOP_LEVEL))
+            level = tl.where(walks, other, level)
             walks = walks & ((down & at_bottom) == 0) & (j <= last)
         # Words find where a price may have been touched, the price itself decides.
         near = waits & (j <= last)
@@ -100,26 +102,30 @@ def read_finer_bars(p_finer, first, count, lower, upper, opened, highest, lowest
 
 
 @triton.jit
-def walk_bar(stop, best, found, waits, j, last, close_bar, high, low, is_short, entry, target, form,
+def turn(price, is_short):
+    """A price as a long sees it: below 0 of a short, whose worst price then is the lowest too."""
+    return tl.where(is_short, -price, price)
+
+
+@triton.jit
+def walk_bar(stop, best, found, waits, j, last, close_bar, ahead, behind, entry, target, form,
              share, reach, follow_gain, even_gain):  # fmt: skip
-    """One bar of positions whose stop moves at its close; returns what has changed."""
+    """One bar of positions whose stop moves at its close; returns what has changed.
+
+    All prices are turned; ahead and behind are the bar's best and worst.
+    """
     here = waits & (j <= last)
-    lower = tl.where(is_short, target, stop)
-    upper = tl.where(is_short, stop, target)
-    is_touched = here & ((low <= lower) | (high >= upper))
+    is_touched = here & ((behind <= stop) | (ahead >= target))
     found = tl.where(is_touched, j, found)
     waits = here & (is_touched == 0)
     moves = waits & (j < close_bar)
-    further = tl.where(is_short, tl.minimum(best, low), tl.maximum(best, high))
-    best = tl.where(moves, further, best)
-    gone = tl.where(is_short, entry - best, best - entry)
-    behind = tl.where(form == SHARE, best * share, reach)
-    candidate = tl.where(is_short, best + behind, best - behind)
-    is_tighter = tl.where(is_short, candidate < stop, candidate > stop)
-    is_moved = moves & (form != NONE) & (gone >= follow_gain) & is_tighter
+    best = tl.where(moves & (ahead > best), ahead, best)
+    gone = best - entry
+    candidate = best - tl.where(form == SHARE, tl.abs(best) * share, reach)
+    is_moved = moves & (form != NONE) & (gone >= follow_gain) & (candidate > stop)
     stop = tl.where(is_moved, candidate, stop)
-    is_tighter = tl.where(is_short, entry < stop, entry > stop)
-    return tl.where(moves & (gone >= even_gain) & is_tighter, entry, stop), best, found, waits
+    is_even = moves & (gone >= even_gain) & (entry > stop)
+    return tl.where(is_even, entry, stop), best, found, waits
 
 
 @triton.jit
@@ -132,36 +138,40 @@ def moving_exit(p_market, j, last, close_bar, waits, best, is_short, entry, stop
     decided: those of four bars are in flight.
     """
     touch = tl.full([SIGNALS], NEVER, tl.int32)
+    stop, best = turn(stop, is_short), turn(best, is_short)
+    entry, target = turn(entry, is_short), turn(target, is_short)
+    o_ahead, o_behind = tl.where(is_short, 2, 1), tl.where(is_short, 1, 2)
     while tl.sum(waits.to(tl.int32), 0) > enough:
         p_bar = p_market + j.to(tl.int64) * 4
+        p_ahead, p_behind = p_bar + o_ahead, p_bar + o_behind
         m1, m2, m3 = waits & (j < last), waits & (j + 1 < last), waits & (j + 2 < last)
-        h0 = tl.load(p_bar + 1, mask=waits, other=0.0)
-        l0 = tl.load(p_bar + 2, mask=waits, other=0.0)
-        h1 = tl.load(p_bar + 5, mask=m1, other=0.0)
-        l1 = tl.load(p_bar + 6, mask=m1, other=0.0)
-        h2 = tl.load(p_bar + 9, mask=m2, other=0.0)
-        l2 = tl.load(p_bar + 10, mask=m2, other=0.0)
-        h3 = tl.load(p_bar + 13, mask=m3, other=0.0)
-        l3 = tl.load(p_bar + 14, mask=m3, other=0.0)
+        a0 = turn(tl.load(p_ahead, mask=waits, other=0.0), is_short)
+        b0 = turn(tl.load(p_behind, mask=waits, other=0.0), is_short)
+        a1 = turn(tl.load(p_ahead + 4, mask=m1, other=0.0), is_short)
+        b1 = turn(tl.load(p_behind + 4, mask=m1, other=0.0), is_short)
+        a2 = turn(tl.load(p_ahead + 8, mask=m2, other=0.0), is_short)
+        b2 = turn(tl.load(p_behind + 8, mask=m2, other=0.0), is_short)
+        a3 = turn(tl.load(p_ahead + 12, mask=m3, other=0.0), is_short)
+        b3 = turn(tl.load(p_behind + 12, mask=m3, other=0.0), is_short)
         stop, best, touch, waits = walk_bar(
-            stop, best, touch, waits, j, last, close_bar, h0, l0, is_short, entry, target, form,
-            share, reach, follow_gain, even_gain
+            stop, best, touch, waits, j, last, close_bar, a0, b0, entry, target, form, share,
+            reach, follow_gain, even_gain
         )  # fmt: skip
         stop, best, touch, waits = walk_bar(
-            stop, best, touch, waits, j + 1, last, close_bar, h1, l1, is_short, entry, target,
-            form, share, reach, follow_gain, even_gain
+            stop, best, touch, waits, j + 1, last, close_bar, a1, b1, entry, target, form, share,
+            reach, follow_gain, even_gain
         )  # fmt: skip
         stop, best, touch, waits = walk_bar(
-            stop, best, touch, waits, j + 2, last, close_bar, h2, l2, is_short, entry, target,
-            form, share, reach, follow_gain, even_gain
+            stop, best, touch, waits, j + 2, last, close_bar, a2, b2, entry, target, form, share,
+            reach, follow_gain, even_gain
         )  # fmt: skip
         stop, best, touch, waits = walk_bar(
-            stop, best, touch, waits, j + 3, last, close_bar, h3, l3, is_short, entry, target,
-            form, share, reach, follow_gain, even_gain
+            stop, best, touch, waits, j + 3, last, close_bar, a3, b3, entry, target, form, share,
+            reach, follow_gain, even_gain
         )  # fmt: skip
         j = j + 4
         waits = waits & (j <= last)
-    return touch, stop, best, j, waits
+    return touch, turn(stop, is_short), turn(best, is_short), j, waits
 
 
 @triton.jit(do_not_specialize=["n_windows"])
@@ -174,8 +184,9 @@ def exit_kernel(p_size, p_market, p_pyramid, p_rows, p_genomes, p_slots, p_windo
                 BLOCKS: tl.constexpr):  # fmt: skip
     """Exit bars of a pair's signals, SIGNALS at a time; grid (pairs times BLOCKS).
 
-    p_market: [B, 4] open, high, low, close. p_pyramid: [levels, 2 B] for each level l the groups of
-    four blocks of 4**l bars, each group the upper halves of four lows and of four highs. p_costs:
+    p_market: [B, 4] open, high, low, close. p_pyramid: [levels, B] for each level l the groups of
+    four blocks of 4**l bars, each group the upper halves of four lows and of four highs, two a
+    word. p_costs:
     per_side, min_risk, risk_fraction; in memory, because a number that is passed to a kernel
     arrives as float32. p_met: as in `signal_kernel`. DELAY: bars by which an entry is later than
     the bar after its signal. p_exits: [P, W, capacity] receives the exit bar, or the signal's own

@@ -54,10 +54,10 @@ FORBIDDEN = re.compile(r"\b(fma|mad)\.rn\.f\d+|\bmad\.f\d+|\.approx|\.ftz|\.f32\
 POINTERS = {
     "*fp64": "account all_r alphas averages band before bounds carried charges close columns"
     " constants costs equity factors figures finer flat floor genomes gross kept kept2 left left2"
-    " levels leverages levers limit limits line maps market merged numbers out prices r repeated"
-    " rows scales short_r steps sums tails taylor totals values",
-    "*i64": "cancels keys list longs opened ranks shorts spans trade_list words",
-    "*u8": "codes",
+    " levels leverages levers limit limits line low maps market merged numbers out prices r"
+    " repeated rows scale scales short_r steps sums tails taylor totals values",
+    "*i64": "cancels keys list longs opened pyramid ranks shorts spans trade_list words",
+    "*u8": "bytes codes",
     "*i8": "notes votes",
 }
 TYPES = {f"p_{name}": kind for kind, names in POINTERS.items() for name in names.split()}
@@ -189,7 +189,23 @@ KERNELS = {
     "votes": (trend_layers.votes_kernel, {"PER_ROW": 6, "SEGMENT": 64, "LANES": 32},
         {"p_words": I32}),
     "row": (trend_layers.row_kernel, {"REPEATS": True, "SEGMENT": 64, "LANES": 32}),
-    "compare": (kernels.compare_kernel, {"WORDS": 8}),
+    **{
+        f"codes, {moves}": (
+            kernels.encode_kernel,
+            {"MOVES": moves, "HIGHEST": 126, "BLOCK": 1024},
+            {"p_codes": "*u8"},
+        )
+        for moves in (False, True)
+    },
+    **{
+        f"compare by codes, {relation}": (
+            kernels.compare_codes_kernel,
+            {"RELATION": relation, "BOTH": relation > 1, "IS_NOW": relation % 2, "HIGHEST": 126,
+             "LANES": 128},
+            {"p_codes": I64},
+        )
+        for relation in range(4)
+    },
     **{
         f"compare, {name}": (
             kernels.compare_form_kernel,
@@ -213,7 +229,7 @@ KERNELS = {
     **{
         f"leave, {moves}, {is_all}": (
             both_sides.leave_kernel,
-            {"MOVES": moves, "KEEPS": is_all or not moves, "ALL": is_all,
+            {"MOVES": moves, "FORMULAS": is_all, "KEEPS": is_all or not moves, "ALL": is_all,
              "FINER": moves and not is_all, "SIGNALS": 32, "BLOCKS": 4},
             {"p_asked": I64},
         )

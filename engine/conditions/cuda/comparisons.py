@@ -1,0 +1,231 @@
+"""Comparisons on one series: by codes of one byte where a row meets a gene or another row.
+
+Codes of both sides are those of one monotone map. Unlike codes compare as the values do; where they
+are equal the values are looked at. Rows that are compared with genes have a map over the bounds of
+these; rows that are compared with each other share one that follows one of them. Arithmetic, and
+comparisons with few sets of genes, are computed by a kernel that is compiled for their form.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from engine.backend import Floats, Ints
+from engine.conditions.cpu.kernels import RELATIONS
+from engine.conditions.cuda.expression_vm import Form, Formulas
+from engine.conditions.cuda.kernels import compare_codes_kernel, compare_form_kernel, encode_kernel
+from engine.indicators.coders import WanderingCoder, coder_maps
+from engine.indicators.cuda.device_rows import DeviceRows, GrowingRows
+from engine.indicators.cuda.market import HIGHEST_CODE
+from engine.indicators.individuals import list_gene_columns, read_row
+from engine.runtime.compiling.launch import launch
+from engine.runtime.cuda.watchdog import to_device
+from strategy.conditions import Compare
+from strategy.expressions import Arithmetic, Expression, GeneValue, Number
+from strategy.genes import GenomeLayout
+
+TURNED = {">": "<", "<": ">", ">=": "<=", "<=": ">="}
+"""Relation of swapped sides."""
+
+WORDS, CODED = 8, 128
+"""Words that a program computes, and bytes of words that one decides by codes."""
+
+ENCODED = 1024
+"""Bars that a program encodes."""
+
+PROGRAMS = 65_536
+"""Programs that keep a large device busy."""
+
+MOST_SHARES = 65_535
+"""Programs along the second axis of a grid."""
+
+
+class FormComparison(NamedTuple):
+    """A comparison of two formulas."""
+
+    asked: torch.Tensor  # as `compare_form_kernel` takes it
+    left: Form  # form of its left side
+    right: Form  # form of its right side
+    relation: int  # number of its relation
+
+
+class CodedComparison(NamedTuple):
+    """A comparison of a row with a gene or with a row."""
+
+    left: int  # place of the left row
+    right: int  # place of the right row, or column of the gene
+    relation: int  # number of its relation
+    ago: int  # how many bars ago
+    is_gene: bool  # whether the right side is a gene
+
+
+Comparison = FormComparison | CodedComparison
+
+
+class Read(NamedTuple):
+    """Operands that comparisons read of a population."""
+
+    genomes: torch.Tensor  # [P, G]
+    slots: torch.Tensor  # [P, R]
+    members: torch.Tensor  # [1 + n] how many sets of genes there are, and an individual of each
+
+
+class Comparisons:
+    """Comparisons of one strategy on one series.
+
+    Args:
+        rows: Of the series.
+        layout: Of the genomes.
+        formulas: Of the strategy; sides of comparisons are put there.
+        device: Where tensors lie.
+    """
+
+    def __init__(
+        self, rows: DeviceRows, layout: GenomeLayout, formulas: Formulas, device: torch.device
+    ) -> None:
+        self._rows, self._layout, self._formulas, self._device = rows, layout, formulas, device
+        self._n_bars = len(rows.host.series)
+        self._bounds: dict[int, tuple[float, float]] = {}
+        self._groups: list[dict[int, Expression]] = []
+        self._tables: dict[tuple[int, bool], CodeTable] = {}
+
+    def add(self, node: Compare) -> Comparison:
+        """The comparison of a condition."""
+        left, relation, right = node.left, RELATIONS[node.relation], node.right
+        spans, ago = [self._formulas.span(side) for side in (left, right)], node.bars_ago
+        ago = min(ago, self._n_bars)
+        if not is_row(left):
+            left, relation, right = right, RELATIONS[TURNED[node.relation]], left
+        is_gene = isinstance(right, GeneValue)
+        # Few sets of genes are compared as quickly without codes.
+        is_many = len(list_gene_columns(node, self._layout)) > 1
+        if not is_row(left) or not (is_gene or (is_row(right) and is_many)):
+            asked = to_device(np.array([*spans[0], *spans[1], ago], np.int32), self._device)
+            first, second = (self._formulas.form(span) for span in spans)
+            return FormComparison(asked, first, second, RELATIONS[node.relation])
+        place = self._formulas.rows[left]
+        if isinstance(right, GeneValue):
+            gene = right.gene
+            low, high = self._bounds.get(place, (gene.low, gene.high))
+            self._bounds[place] = min(low, gene.low), max(high, gene.high)
+            column = self._layout.index(gene.name)
+            return CodedComparison(place, column, relation, ago, is_gene=True)
+        other = self._formulas.rows[right]
+        places = {place: left, other: right}
+        for group in [group for group in self._groups if places.keys() & group.keys()]:
+            self._groups.remove(group)
+            places |= group
+        self._groups.append(places)
+        return CodedComparison(place, other, relation, ago, is_gene=False)
+
+    def load(self) -> None:
+        """Bring formulas to the device and make tables of codes, once all comparisons are there."""
+        code = np.array([*self._formulas.code, 0, 0], np.int32)
+        constants = np.array([*self._formulas.constants, 0.0])
+        self.code = to_device(code, self._device), to_device(constants, self._device)
+        for place, (low, high) in self._bounds.items():
+            scale = (HIGHEST_CODE - 1) / (high - low) if high > low else 1.0
+            self._add_table([(place, True)], np.array([low]), np.array([scale]))
+        for group in self._groups:
+            keys = [(place, False) for place in group]
+            self._add_table(keys, *self._follow(group[min(group)]))
+
+    @property
+    def n_tables(self) -> int:
+        """Tables of codes."""
+        return len(self._list_tables())
+
+    @property
+    def addresses(self) -> list[int]:
+        """Where codes lie."""
+        return [table.values.data_ptr() for table in self._list_tables()]
+
+    def encode(self, slots: Ints) -> None:
+        """Make the codes of rows in slots [n]."""
+        for table in self._list_tables():
+            table.encode(self._rows.values, slots)
+
+    def decide(self, comparison: Comparison, read: Read, words: torch.Tensor) -> None:
+        """Write words [n, N] of the bars at which it holds for each set of genes."""
+        rows = self._rows.values
+        if isinstance(comparison, FormComparison):
+            halves = words.view(torch.int32)
+            launch(compare_form_kernel, _spread(halves, 2 * WORDS), *self.code, comparison.asked,
+                   read.genomes, read.slots, rows, read.members, halves, read.genomes.shape[1],
+                   read.slots.shape[1], self._n_bars, self._n_bars, halves.shape[1],
+                   LEFT=comparison.left, RIGHT=comparison.right, RELATION=comparison.relation,
+                   HALVES=2 * WORDS)  # fmt: skip
+            return
+        table = self._tables[comparison.left, comparison.is_gene]
+        parts = words.view(torch.uint8)
+        launch(compare_codes_kernel, _spread(parts, CODED), table.values.view(torch.int64), rows,
+               table.low, table.scale, read.genomes, read.slots, read.members, parts,
+               read.genomes.shape[1], read.slots.shape[1], self._n_bars, words.shape[1] * 8,
+               comparison.left, comparison.right, comparison.ago, warps=1,
+               RELATION=comparison.relation, BOTH=not comparison.is_gene,
+               IS_NOW=comparison.ago == 0, HIGHEST=HIGHEST_CODE, LANES=CODED)  # fmt: skip
+
+    def _list_tables(self) -> list["CodeTable"]:
+        return list(dict.fromkeys(self._tables.values()))
+
+    def _add_table(self, keys: Sequence[tuple[int, bool]], low: Floats, scale: Floats) -> None:
+        n_bytes = -(-self._n_bars // 64) * 64
+        table = CodeTable(low, scale, self._n_bars, n_bytes, self._rows.most, self._device)
+        self._tables |= dict.fromkeys(keys, table)
+
+    def _follow(self, row: Expression) -> tuple[Floats, Floats]:
+        """Map [T] of the codes of rows that wander as one with default genes does."""
+        read, genes = read_row(row, self._layout), self._layout.genes
+        defaults = tuple(self._layout.defaults[list(read.columns)].tolist())
+        values = np.broadcast_to(self._rows.host.of(read.name(defaults)), self._n_bars)
+        known = np.isfinite(values)
+        values = np.where(known, values, values[known][0] if known.any() else 0.0)
+        longest = int(max((gene.high for gene in genes if gene.is_length), default=2))
+        return coder_maps(WanderingCoder("row", longest), {"row": values}, HIGHEST_CODE)
+
+
+class CodeTable(GrowingRows):
+    """Codes of rows by one map, in the rows' slots.
+
+    Args:
+        low: [T] the value at which code 1 begins, or [1] of all bars.
+        scale: Codes per unit, the same way.
+        n_bars: T.
+        n_bytes: Whole words of bars.
+        most: Slots.
+        device: Where they lie.
+    """
+
+    def __init__(
+        self, low: Floats, scale: Floats, n_bars: int, n_bytes: int, most: int, device: torch.device
+    ) -> None:
+        super().__init__(n_bytes, most, device, torch.uint8)
+        self.low, self.scale = to_device(low, device), to_device(scale, device)
+        self._n_bars, self._moves = n_bars, len(low) > 1
+
+    def encode(self, rows: torch.Tensor, slots: Ints) -> None:
+        """Make codes of rows [slots, T] that stand in some slots [n]."""
+
+        def make(some: Ints, out: torch.Tensor) -> None:
+            there = to_device(slots[some].astype(np.int32), rows.device)
+            for begin in range(0, len(some), MOST_SHARES):
+                part = slice(begin, begin + MOST_SHARES)
+                grid = -(-out.shape[1] // ENCODED), len(there[part])
+                launch(encode_kernel, grid, rows, there[part], self.low, self.scale, out[part],
+                       rows.shape[1], self._n_bars, out.shape[1], MOVES=self._moves,
+                       HIGHEST=HIGHEST_CODE, BLOCK=ENCODED)  # fmt: skip
+
+        self.put(slots, make)
+
+
+def is_row(expression: Expression) -> bool:
+    """Whether an expression is a row, and no arithmetic or number."""
+    return not isinstance(expression, Arithmetic | GeneValue | Number)
+
+
+def _spread(out: torch.Tensor, width: int) -> tuple[int, int]:
+    """Grid of programs that write out [n, N], so many numbers of a share of its lines each."""
+    blocks = -(-out.shape[1] // width)
+    return blocks, max(1, min(len(out), PROGRAMS // blocks, MOST_SHARES))
