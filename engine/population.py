@@ -31,7 +31,6 @@ from strategy.conditions import Condition
 from strategy.expressions import Expression, GeneValue, Number, Setting
 from strategy.forms import (
     MOST_LEGS,
-    SUM_SLACK,
     AccountOf,
     Borrow,
     Funding,
@@ -40,6 +39,7 @@ from strategy.forms import (
     PriceOf,
     SessionExit,
     count_legs,
+    find_rest,
     find_step,
     split_sides,
 )
@@ -367,12 +367,9 @@ class PopulationEncoder:
         """Further numbers [2 P, 5] with ticks as a price, and the share that no target takes."""
         tick = find_step(self._spec.market, "tick")
         further[:, BEYOND] = further[:, BEYOND] * tick.numerator / tick.denominator
-        rests = np.ones(len(further))
-        for leg in range(shares.shape[1]):
-            rests = rests - shares[:, leg]
-        has_targets = np.array([count_targets(parts) > 0 for parts in self.sides])
-        is_left = np.tile(has_targets, len(further) // 2) & (rests > SUM_SLACK)
-        further[:, REST] = np.where(is_left, rests, 0.0)
+        has_targets = [count_targets(parts) > 0 for parts in self.sides]
+        is_ladder = np.tile(has_targets, len(further) // 2)
+        further[:, REST] = np.where(is_ladder, find_rest(shares.T), 0.0)
         return further
 
 

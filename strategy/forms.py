@@ -1,9 +1,9 @@
 """Forms of a strategy's parts as plain data: stops, targets, orders, ladders, charges, sizes."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields
 from decimal import Decimal, InvalidOperation
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from data.plain import quote_value
 from data.timeframe import MINUTE_NS
@@ -494,6 +494,18 @@ def count_legs(targets: Node | None) -> int:
     """Targets of the longer of two ladders; 0 without one."""
     sides = split_sides(targets)
     return max(len(side.legs) if isinstance(side, Ladder) else 0 for side in sides)
+
+
+def find_rest(shares: Iterable[Any]) -> Any:  # noqa: ANN401 - numbers, or arrays of any library
+    """Share that no target takes, given those of all targets in their order.
+
+    >>> find_rest([0.5, 0.25]), find_rest([0.5, 0.5])
+    (0.25, 0.0)
+    """
+    rest: Any = 1.0
+    for share in shares:
+        rest = rest - share
+    return rest * (rest > SUM_SLACK) + 0.0
 
 
 def _largest(share: Setting) -> float:

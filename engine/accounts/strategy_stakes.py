@@ -13,9 +13,9 @@ from engine.accounts.stake import (
 )
 from engine.errors import EngineError
 from strategy.forms import (
-    SUM_SLACK,
     AccountOf,
     Ladder,
+    find_rest,
     find_step,
     split_sides,
 )
@@ -82,9 +82,6 @@ def list_shares(strategy: Strategy, genes: Mapping[str, float]) -> tuple[Floats,
     ]
     shares, rests = np.zeros((2, max(map(len, sides)))), np.zeros(2)
     for side, side_shares in enumerate(sides):
-        rest = 1.0
-        for leg, share in enumerate(side_shares):
-            shares[side, leg] = share
-            rest -= share
-        rests[side] = rest if rest > SUM_SLACK else 0.0
+        shares[side, : len(side_shares)] = side_shares
+        rests[side] = find_rest(side_shares)
     return shares, rests

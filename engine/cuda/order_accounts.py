@@ -45,7 +45,7 @@ from engine.runtime.compiling.device_loops import LoadedKernel, compile_device_l
 from engine.runtime.cpu.bitset import list_set_bars
 from engine.runtime.cuda.watchdog import to_device, to_host
 from strategy.expressions import Number
-from strategy.forms import SUM_SLACK
+from strategy.forms import find_rest
 from strategy.model import Strategy
 
 N_OUT = len(ACCUMULATORS)
@@ -328,14 +328,10 @@ class OrderAccounts:
         )
         over, under = self._rules.tick_over, self._rules.tick_under
         further[:, BEYOND] = further[:, BEYOND] * over / under
-        rests = torch.ones_like(further[:, REST])
-        for leg in range(legs):
-            rests = rests - shares[:, leg]
-        rests = torch.where(rests > SUM_SLACK, rests, 0.0).view(-1, 2)
+        further[:, REST] = find_rest(shares.unbind(1))
         for side, count in enumerate(self._form.targets):
             if count == 0:
-                rests[:, side] = 0.0
-        further[:, REST] = rests.view(-1)
+                further[side::2, REST] = 0.0
         terms = table[:, 2 * of_side : -1].contiguous()
         return numbers, further, shares, terms, table[:, -1].contiguous()
 

@@ -30,7 +30,6 @@ from engine.positions.exit_spec import (
 )
 from engine.positions.reference_orders import add_dated_payments, add_payments
 from strategy.forms import (
-    SUM_SLACK,
     BasisPoints,
     BeyondBar,
     FromEntry,
@@ -46,6 +45,7 @@ from strategy.forms import (
     StopAt,
     Ticks,
     Trail,
+    find_rest,
     find_step,
 )
 from strategy.model import Strategy
@@ -175,16 +175,14 @@ def build_legs(targets: Sequence[tuple[ExitForm, float]] = ()) -> Legs:
     some = [(form, share) for form, share in targets if form.form != NONE]
     longest = max((len(form.row) for form, _ in some), default=0)
     rows = np.full((len(some), longest), np.nan)
-    rest = 1.0
-    for number, (form, share) in enumerate(some):
+    for number, (form, _) in enumerate(some):
         rows[number, : len(form.row)] = form.row
-        rest -= share
     return Legs(
         _freeze_array(np.array([form.form for form, _ in some]), np.int64),
         _freeze_array(np.array([form.number for form, _ in some]), np.float64),
         _freeze_array(rows, np.float64),
         _freeze_array(np.array([share for _, share in some]), np.float64),
-        rest if rest > SUM_SLACK else 0.0,
+        find_rest(share for _, share in some),
     )
 
 
