@@ -15,9 +15,10 @@ BEGIN = "With these bars, this strategy and 8 x 2 "
 
 @pytest.fixture
 def bars(monkeypatch, tmp_path):
-    """Bars on which a random candidate trades thirty times, for two edges on two markets each."""
+    """Bars on which a random candidate trades thirty times; two edges, 20 null searches."""
     monkeypatch.setattr(power_searches, "EDGES", (0.2, 0.4))
     monkeypatch.setattr(power_searches, "MARKETS", 2)
+    monkeypatch.setattr(power_searches, "DEFAULT_SEARCHES", 20)
     return write_market(tmp_path / "bars.csv", 9000)
 
 
@@ -27,7 +28,7 @@ def test_power_is_measured_once_and_shown(command, bars):
     first = command("power", "latest")
     assert first.code == 0, first.err
     note, *_ = first.err.splitlines()
-    assert note.startswith("298 searches without an edge and at most 4 with a planted one, ")
+    assert note.startswith("19 searches without an edge and at most 4 with a planted one, ")
     assert "power: edges of 0.2 R" in first.err
     *rows, sentence = first.out.splitlines()
     assert sentence.startswith(BEGIN)
@@ -68,7 +69,7 @@ def test_power_is_measured_before_a_search(command, bars, monkeypatch):
     assert command("runs", "list", "--json").json == []
     # A longer search is measured anew.
     other = command(*asked, "--generations", 3)
-    assert other.err.startswith("299 searches without an edge")
+    assert other.err.startswith("20 searches without an edge")
 
 
 def _stop(*arguments):
