@@ -34,10 +34,10 @@ longest window, which are walked one after the other: walks of 512 individuals o
 35,040 bars took 6 to 57 ms on an H200, of 32,768 then 31 to 105, and 5.6 to 34 and 215 to 1,500 on
 sixteen cores of its host."""
 
-GPU_BAR_OF_FORMULAS_S = 4.5e-6
-"""Seconds of each bar of a new market there, most of it rows that the host computes: null searches
-of two examples, 40 generations of 512 individuals on 35,040 bars, took 0.22 to 0.25 s on an H200,
-however many markets at once, of which calls were 0.07 to 0.08."""
+GPU_BAR_OF_FORMULAS_S = 1e-6
+"""Seconds of each bar of a new market there. Null searches of donchian_trail, 100 generations of
+512 individuals on 35,040 bars, took 0.30 s each on an H200 while the host computed rows, 4.5e-6 a
+bar. With rows made there a profiled wave of eight took 0.32 s each in place of 0.68."""
 
 CORE_ROW_RATE = 0.2e9
 """Bars of rows per second and core: 1,561 rows of 35,040 bars in 130 ms on two cores of an EPYC."""
@@ -52,7 +52,7 @@ class Workload(NamedTuple):
     individual_bars: float  # individuals to evaluate times bars of all windows
     row_bars: float  # indicator rows to compute at most, times bars of all series
     threads: int | None = None  # cores of the CPU that it may use; all when None
-    # Whether fast kernels know the strategy; else the host computes most rows.
+    # Whether fast kernels know the strategy.
     is_fast_case: bool = True
     calls: int = 0  # in which they are evaluated one after another, one a generation
     new_bars: int = 0  # bars of all series that its device has not seen yet

@@ -137,7 +137,7 @@ class CudaBackend(Backend):
             self._admission.note(requests)
             whole = self._market.whole
             try:
-                plan = self._filler.upload_plan(requests, whole)
+                plan = self._filler.plan(requests)
                 slots, bars = list_warm_ups(requests, self._market.longest)
                 self._warm_ups_here[slots] = bars
                 overwrite(self._warm_ups, self._warm_ups_here)

@@ -215,11 +215,11 @@ class CudaLanguageBackend(Backend):
         return WindowGroup(np.array(numbers), parts, table)
 
     def _make_rows(self, spec: Strategy, rows: Rows, rows_bytes: int) -> DeviceRows:
-        # Rows that are made on the device share this with what they are made of.
-        making_bytes = rows_bytes // 2 if reads_trends(spec) else 0
-        return DeviceRows(
-            rows, rows_bytes - making_bytes, making_bytes, self._device, self._workers
-        )
+        # Rows share this with what they are made of.
+        steps_bytes = rows_bytes // 8
+        trend_bytes = rows_bytes // 2 if reads_trends(spec) else 0
+        most_bytes = rows_bytes - steps_bytes - trend_bytes
+        return DeviceRows(rows, most_bytes, steps_bytes, trend_bytes, self._device, self._workers)
 
 
 def list_delays(spec: Strategy, costs: Costs) -> range:

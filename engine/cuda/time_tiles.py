@@ -70,7 +70,7 @@ class Stretches:
         warm_ups = np.empty(rows.n_rows, np.int64)
         warm_ups[slots] = bars
         accounts = self._open_accounts(len(rows.genomes), windows, warm_ups)
-        plan = self._filler.upload_plan(rows.requests, Stretch(0, n_bars, is_part=True))
+        plan = self._filler.plan(rows.requests)
         state = self._filler.allocate_state(plan)
         capacity = first_capacity(min(n_bars, max(window.end - window.start for window in windows)))
         for stretch in self._stretches(windows, n_bars):

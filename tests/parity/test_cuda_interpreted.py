@@ -12,7 +12,7 @@ pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'g
 from tests.support.comparisons import needs_gpu, on_gpu, run_interpreted
 
 PROGRAMS = {
-    "rows": ("device_rows", (), 4),
+    "rows": ("device_rows", (), 6),
     "trends": ("interpreted_trends", (), 1),
     "fast case": ("interpreted", ("seller_exhaustion", "accounts"), 2),
     "words": ("interpreted_words", (), 11),

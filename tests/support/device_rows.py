@@ -3,7 +3,7 @@
     python -m tests.support.device_rows [cpu | cuda]
 
 On the host under Triton's interpreter, with TRITON_INTERPRET=1. Segments are short, so that a few
-hundred bars have several; rows are computed over all bars, on a device part by part as well. Prints
+hundred bars have several; rows are computed over all bars, and part by part. Prints
 what it compared; ends with an assertion where bits differ.
 """
 
@@ -17,9 +17,14 @@ from data.bars import Bars
 from engine.backend import RowForm, RowRequest
 from engine.fast_case import find_fast_case
 from engine.indicators.coders import choose_coders
-from engine.indicators.cuda import row_scheduler, tables
+from engine.indicators.cpu.trends import build_series_rows
+from engine.indicators.cuda import row_launches
+from engine.indicators.cuda.device_rows import SeriesRows
 from engine.indicators.cuda.market import INDEX_BARS, DeviceMarket, Stretch
 from engine.indicators.cuda.row_scheduler import DeviceRowFiller
+from engine.runtime.cpu.threads import Threads
+from strategy.expressions import Arithmetic, Call, Clock, Column, Higher, Number
+from strategy.indicator_registry import COMPUTED_COLUMNS, KINDS
 from tests.support.interpreter import repeat_nothing
 from tests.support.parity import assert_same_bits
 from tests.support.slot_rows import count_lengths, readable_row, readable_source
@@ -60,7 +65,8 @@ def hard_series():
 def expected_row(form, bars, length):
     """A row as the readable loops compute it."""
     lengths = (length,) * count_lengths(form)
-    return readable_row(form, readable_source(bars, form.source), *lengths)
+    # A zero has no sign there.
+    return readable_row(form, readable_source(bars, form.source), *lengths) + 0.0
 
 
 def expected_codes(row, low, scale):
@@ -82,22 +88,21 @@ def request_rows(forms):
 
 @contextlib.contextmanager
 def constants(**changed):
-    """Have tables or launches use other constants."""
-    homes = {name: tables if hasattr(tables, name) else row_scheduler for name in changed}
-    kept = {name: getattr(home, name) for name, home in homes.items()}
+    """Have launches use other constants."""
+    kept = {name: getattr(row_launches, name) for name in changed}
     for name, value in changed.items():
-        setattr(homes[name], name, value)
+        setattr(row_launches, name, value)
     yield
     for name, value in kept.items():
-        setattr(homes[name], name, value)
+        setattr(row_launches, name, value)
 
 
 def never_mended():
     """Leave the launch out that checks segments."""
-    original = row_scheduler.launch
+    original = row_launches.launch
 
     def launch(kernel, *arguments, **options):
-        if kernel is not row_scheduler.mend_kernel:
+        if kernel is not row_launches.mend_kernel:
             original(kernel, *arguments, **options)
 
     return constants(launch=launch)
@@ -122,7 +127,7 @@ class World:
             Stretch(first, min(step, self.market.n_bars - first), is_part=part is not None)
             for first in range(0, self.market.n_bars, step)
         ]
-        plan = self.filler.upload_plan(requests, stretches[0])
+        plan = self.filler.plan(requests)
         state = self.filler.allocate_state(plan)
         for stretch in stretches:
             cut = slice(stretch.first, stretch.first + stretch.n_bars)
@@ -159,23 +164,19 @@ def compare_averages(device):
     """EMAs in short segments, begun early enough and not, checked and not."""
     world = World(hard_series(), device)
     volume, close = (RowForm("ema", name) for name in ("volume", "close"))
-    for early, forms, segments in (
-        (1, {volume: (1, 5, 30), close: (3,)}, 5),
-        (20, {volume: (2, 5)}, 5),
+    for early, forms in (
+        (2.0, {volume: (1, 5, 30), close: (3,)}),
+        (40.0, {volume: (2, 5)}),
     ):
         with constants(SHORTEST_SEGMENT=SEGMENT, EARLY=early):
-            assert (
-                world.filler.upload_plan(request_rows(forms), world.market.whole).segments
-                == segments
-            )
             assert_none(world.differing(forms, *world.filled(forms)))
             with never_mended():
                 unchecked = world.differing(forms, world.filled(forms)[0])
-        print(f"averages begun {early} spans early: every bit equal; unchecked {unchecked}")
+        print(f"averages begun {early:g} weights early: every bit equal; unchecked {unchecked}")
         for name in ("noise", "extremes", "step", "range"):
-            assert unchecked[name] or early > 1, f"{name}: nothing was computed again"
+            assert unchecked[name] or early > 2, f"{name}: nothing was computed again"
         assert not unchecked["one bar"], "the first segment needs no check"
-    assert not unchecked["noise"], "20 spans suffice for noise"
+    assert not unchecked["noise"], "so many suffice for noise"
 
 
 def compare_rolling(device):
@@ -189,13 +190,11 @@ def compare_rolling(device):
     names = ("range", "silent", "one more bar")
     hard = hard_series()
     world = World({name: hard[name] for name in names}, device)
-    for busy in (0, tables.BUSY):
+    for busy in (0, row_launches.BUSY):
         with constants(BUSY=busy):
-            shares = (
-                world.filler.upload_plan(request_rows(forms), world.market.whole).rolling[0].shares
-            )
+            shares = row_launches.share_blocks(np.array([100]), world.market.longest)[0]
             assert_none(world.differing(forms, *world.filled(forms)))
-        print(f"rolling rows in {shares} shares: every bit equal")
+        print(f"windows in {shares} shares: every bit equal")
 
 
 def compare_parts(device):
@@ -213,6 +212,55 @@ def compare_parts(device):
     print(f"rows in parts of {INDEX_BARS} of {world.market.n_bars} bars: every bit equal")
 
 
+def list_trees():
+    """A row of every indicator, of several lengths, and of rows that are not always known."""
+    holed = Call("zscore", Column("close"), (Number(4),))
+    close = Column("close")
+    sources = [close, holed]
+    trees = [*map(Column, COMPUTED_COLUMNS), close, Clock("minute_of_day"), Clock("vwap")]
+    trees += [Clock("vwap", (), "America/New_York"), Call("sma", Clock("vwap"), (Number(3),))]
+    for name in ("opening_high", "opening_low"):
+        trees += [Clock(name, (Number(n),), offset) for n, offset in ((20, 0), (60, -300))]
+    for name, kind in KINDS.items():
+        lengths = [(2,), (33,)]
+        if len(kind.parameters) != 1:
+            lengths = [kind.defaults] if kind.defaults else [(7, 2), (30, 5), (4, 2), ()]
+        for length in lengths:
+            if len(length) == len(kind.parameters):
+                some = [None] if kind.columns else sources
+                trees += [Call(name, one, tuple(map(Number, length))) for one in some]
+    quick, slow = (Call("ema", close, (Number(n),)) for n in (12, 26))
+    macd = Arithmetic("-", quick, slow)
+    others = (holed, Number(100.0), Arithmetic("*", Number(2.0), Number(50.0)))
+    parts = [Arithmetic(name, close, one) for name in "+-*/" for one in others]
+    parts += [Arithmetic(name, one, close) for name in ("minimum", "maximum") for one in others]
+    parts += [Arithmetic("abs", macd, None), Arithmetic("/", Number(1.0), macd), quick]
+    trees += [Call("sma", part, (Number(3),)) for part in (*parts, Higher(60, close))]
+    trees += [Call("ema", macd, (Number(9),)), Higher(60, quick)]
+    return [*dict.fromkeys(trees)]
+
+
+def compare_steps(device):
+    """Rows of trees against the host's, in short segments, a few at a time and all together."""
+    every, hard, bars = list_trees(), hard_series(), 0
+    chains = [tree for tree in every if tree.label in ("ema", "rma", "kama")]
+    for name, trees, early, most in (
+        ("noise", every, 40.0, 2**16),
+        ("range", chains, 1.0, 2**28),
+        ("one bar", every, 40.0, 2**28),
+    ):
+        (host,) = build_series_rows([hard[name]], 2**28)
+        shape = len(trees), len(hard[name])
+        expected = np.stack([np.broadcast_to(host.of(tree), shape[1]) for tree in trees])
+        with constants(SHORTEST_SEGMENT=SEGMENT, EARLY=early):
+            rows = SeriesRows(host, most, 2**28, torch.device(device), Threads(1))
+            made = torch.full(shape, -12345.0, dtype=torch.float64, device=device)
+            rows.make(trees, made)
+        assert_same_bits(expected, made.cpu().numpy(), name)
+        bars += made.numel()
+    print(f"{len(every)} rows of trees, {bars} bars: every bit equal")
+
+
 def assert_none(differing):
     """No bar of any series differs."""
     assert not any(differing.values()), f"bars that differ: {differing}"
@@ -225,8 +273,8 @@ def main():
         repeat_nothing()
     compare_averages(device)
     compare_rolling(device)
-    if device != "cpu":
-        compare_parts(device)
+    compare_steps(device)
+    compare_parts(device)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from engine.cuda import CudaBackend, answering, dispatch, ordering, slot_lookup,
 from engine.cuda.dispatch import Dispatch
 from engine.cuda.streams import Lane
 from engine.groups import Group, evaluate_groups
-from engine.indicators.cuda import tables
+from engine.indicators.cuda import row_launches
 from engine.memory_plan import GPU_CASE
 from engine.runtime.machine import available_cores
 from strategy.errors import GeneError
@@ -213,7 +213,7 @@ def interpret():
     slot_lookup.FEWEST_ADMITTED = 1
     ordering.STRETCH, ordering.SIDE, ordering.MERGED_WINDOWS = 16, 8, 4
     ordering.ORDERING = answering.ORDERING = stages.ORDERING = 2
-    tables.BUSY = 0
+    row_launches.BUSY = 0
     engine.sending.PARTS_THAT_PAY = 1
     dispatch.bucket = dispatch.bucket_coarsely = lambda individuals: -(-individuals // 4) * 4
     load_backend = engine.devices.load_backend

@@ -1,4 +1,4 @@
-"""Rows of a series on the device: adaptive trends are made there, all others on the host.
+"""Rows of a series on the device, made there; what has no form there is sent.
 
 Which row lies in which slot is known to a bank (`engine.indicators.row_bank`).
 """
@@ -9,13 +9,13 @@ import numpy as np
 import torch
 
 from engine.backend import Ints, iter_parts
-from engine.fast_case import find_form
-from engine.indicators.cpu.row_arrays import fill_known
+from engine.indicators.cuda.row_steps import GIVEN
+from engine.indicators.cuda.step_rows import StepRows
 from engine.indicators.cuda.trends import Trends
 from engine.indicators.trend_spec import TRENDS, has_room, is_trend
 from engine.runtime.cpu.threads import Threads
-from engine.runtime.cuda.watchdog import move_tensor
-from strategy.expressions import Call, Expression
+from engine.runtime.cuda.watchdog import move_tensor, to_device
+from strategy.expressions import Call, Expression, Higher
 from strategy.model import Strategy
 from strategy.nodes import walk
 from strategy.rows import Rows, whole
@@ -75,55 +75,65 @@ class GrowingRows:
                 self.values[slot] = row
 
 
-class DeviceRows(GrowingRows):
-    """Rows of one series.
+class SeriesRows:
+    """Makes rows of one series.
 
     Args:
         host: Of the series, on the host.
-        most_bytes: Memory of the device for rows.
-        work_bytes: The same for what adaptive trends are made of.
+        step_bytes: Memory of the device for rows that others are made of.
+        trend_bytes: The same for what adaptive trends are made of.
         device: Where rows are wanted.
         workers: Threads that compute rows of the host.
     """
 
     def __init__(
-        self, host: Rows, most_bytes: int, work_bytes: int, device: torch.device, workers: Threads
+        self, host: Rows, step_bytes: int, trend_bytes: int, device: torch.device, workers: Threads
     ) -> None:
-        super().__init__(len(host.series), most_bytes // (8 * len(host.series)), device)
-        self.host, self._workers = host, workers
-        self._work_bytes, self._device = work_bytes, device
+        self._host, self._workers, self._device = host, workers, device
+        self._step_bytes, self._trend_bytes = step_bytes, trend_bytes
+        self._steps = StepRows(host, device, self._give, step_bytes)
         self._trends: Trends | None = None
+        self._higher: dict[tuple[int, int], tuple[SeriesRows, torch.Tensor]] = {}
         self._largest = float(host.series.close.max(initial=0.0))
 
-    def fill(self, trees: Sequence[Expression], slots: Ints) -> None:
-        """Make rows of trees without genes into slots."""
-        self.put(slots, lambda some, out: self._make([trees[number] for number in some], out))
+    def make(self, trees: Sequence[Expression], out: torch.Tensor) -> None:
+        """Make rows of trees without genes into out [n, T]."""
+        steps = [self._steps.find(tree) for tree in trees]
+        given = [number for number, step in enumerate(steps) if step.form == GIVEN]
+        if given:
+            _put(given, out, self._give([trees[number] for number in given]))
+        made = [number for number, step in enumerate(steps) if step.form != GIVEN]
+        self._steps.make([steps[number] for number in made], out, made)
 
-    def _make(self, trees: Sequence[Expression], out: torch.Tensor) -> None:
-        """Make rows [n, T] of trees without genes."""
-        on_host = []
-        calls: dict[str, dict[int, Call]] = {name: {} for name in TRENDS}
+    def _give(self, trees: Sequence[Expression]) -> torch.Tensor:
+        """Rows [n, T] of trees that no step makes."""
+        out = torch.empty(
+            (len(trees), len(self._host.series)), dtype=torch.float64, device=self._device
+        )
+        alike: dict[object, list[int]] = {}
         for number, tree in enumerate(trees):
-            if is_trend(tree) and has_room(self._largest, _lengths(tree)):
-                calls[tree.label][number] = tree
+            kind: object = None
+            if isinstance(tree, Higher):
+                kind = tree.minutes, tree.offset
+            elif is_trend(tree) and has_room(self._largest, _lengths(tree)):
+                kind = TRENDS[tree.label]
+            alike.setdefault(kind, []).append(number)
+        for kind, numbers in alike.items():
+            some = [trees[number] for number in numbers]
+            if kind is None:
+                made = move_tensor(self._from_host(some), self._device)
+            elif isinstance(kind, bool):
+                made = self._compute_trends(some, is_script=kind)
             else:
-                on_host.append(number)
-        for name, by_number in calls.items():
-            if by_number:
-                rows = self._compute_trends(list(by_number.values()), TRENDS[name])
-                _put(list(by_number), out, rows)
-        if on_host:
-            _put(
-                on_host,
-                out,
-                move_tensor(self._from_host([trees[k] for k in on_host]), self._device),
-            )
+                made = self._from_higher(some)
+            _put(numbers, out, made)
+        return out
 
-    def _compute_trends(self, calls: Sequence[Call], is_script: bool) -> torch.Tensor:
+    def _compute_trends(self, calls: Sequence[Expression], *, is_script: bool) -> torch.Tensor:
         if self._trends is None:
             # Sides, averages and what rows are made of take a share each.
-            close = self.host.series.close
-            self._trends = Trends(close[None], self._work_bytes // 3, self._device)
+            close = self._host.series.close
+            self._trends = Trends(close[None], self._trend_bytes // 3, self._device)
         tuples = [
             [whole(parameter) for parameter in call.parameters]
             for call in calls
@@ -131,22 +141,64 @@ class DeviceRows(GrowingRows):
         ]
         return self._trends.rows(np.array(tuples), is_script=is_script)[:, 0]
 
+    def _from_higher(self, trees: Sequence[Expression]) -> torch.Tensor:
+        """Rows [n, T] of higher bars, of one length."""
+        inner = [tree.inner for tree in trees if isinstance(tree, Higher)]
+        (key,) = {(tree.minutes, tree.offset) for tree in trees if isinstance(tree, Higher)}
+        host, newest = self._host.higher(*key)
+        if key not in self._higher:
+            rows = SeriesRows(
+                host, self._step_bytes, self._trend_bytes, self._device, self._workers
+            )
+            # Behind the last bar stands one that is not known.
+            places = np.where(newest < 0, len(host.series), newest)
+            self._higher[key] = rows, to_device(places, self._device)
+        rows, there = self._higher[key]
+        made = torch.full(
+            (len(trees), len(host.series) + 1), torch.nan, dtype=torch.float64, device=self._device
+        )
+        if len(host.series):
+            rows.make(inner, made[:, :-1])
+        return made[:, there]
+
     def _from_host(self, trees: Sequence[Expression]) -> torch.Tensor:
-        host = torch.empty((len(trees), len(self.host.series)), dtype=torch.float64)
-        values, forms = host.numpy(), [find_form(tree) for tree in trees]
-        names = {index: form for index, form in enumerate(forms) if form is not None}
-        if names:
-            indices = np.array(list(names))
-            fill_known(self.host, list(names.values()), indices, values, self._workers)
-        others = [index for index, form in enumerate(forms) if form is None]
+        host = torch.empty((len(trees), len(self._host.series)), dtype=torch.float64)
+        values = host.numpy()
 
         def work(thread: int) -> None:
-            for index in others[thread :: self._workers.count]:
+            for index in range(thread, len(trees), self._workers.count):
                 # What is the same at every bar may be one number.
-                values[index] = self.host.of(trees[index])
+                values[index] = self._host.of(trees[index])
 
-        self._workers.run(work, len(others))
+        self._workers.run(work, len(trees))
         return host
+
+
+class DeviceRows(GrowingRows):
+    """Rows of one series in slots.
+
+    Args:
+        host: Of the series, on the host.
+        most_bytes: Memory of the device for rows.
+        step_bytes, trend_bytes, device, workers: As of `SeriesRows`.
+    """
+
+    def __init__(
+        self,
+        host: Rows,
+        most_bytes: int,
+        step_bytes: int,
+        trend_bytes: int,
+        device: torch.device,
+        workers: Threads,
+    ) -> None:
+        super().__init__(len(host.series), most_bytes // (8 * len(host.series)), device)
+        self.host = host
+        self._made = SeriesRows(host, step_bytes, trend_bytes, device, workers)
+
+    def fill(self, trees: Sequence[Expression], slots: Ints) -> None:
+        """Make rows of trees without genes into slots."""
+        self.put(slots, lambda some, out: self._made.make([trees[n] for n in some], out))
 
 
 def _lengths(call: Call) -> tuple[int, ...]:

@@ -1,55 +1,56 @@
-"""Stage 1: the launches that fill slots with rows and their codes."""
+"""Rows of a fast case, and their codes: steps over all series of a market, filled into slots."""
 
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
 from typing import NamedTuple
 
+import numpy as np
 import torch
 
 from engine.backend import Ints, RowForm, RowRequest
 from engine.indicators.coders import Coder
-from engine.indicators.cuda import tables
 from engine.indicators.cuda.market import HIGHEST_CODE, DeviceMarket, Stretch
-from engine.indicators.cuda.rows import code_kernel, ema_kernel, mend_kernel, rolling_kernel
+from engine.indicators.cuda.row_kernels import LINES, code_kernel
+from engine.indicators.cuda.row_launches import (
+    VALUE_BYTES,
+    count_tail_bytes,
+    cut_chains,
+    launch_chains,
+    launch_windows,
+    send,
+    share_blocks,
+)
 from engine.runtime.compiling.launch import launch
 
-MENDED_BARS = 32
-"""Bars of an EMA that are computed again before they are compared."""
+FORMS = ("level", "ema", "sma", "zscore")
+"""Indicators that rows of a fast case have."""
 
-FORMS = ("level", "ema", *tables.ROLLING)
-"""Indicators that there are kernels for."""
+CODED_ROWS, CODED_BARS = 8, 1024
+"""Rows and bars that a program encodes."""
 
-LANES = 32
-"""Blocks of a rolling row that a warp works on together."""
-
-CODED_BARS = 1024
-"""Bars that a program encodes."""
+NO_SLOT = -1
+"""Of what fills up a group of rows."""
 
 SCRATCH_BYTES = 2**28
-"""Room for the sums of rolling rows that are computed together, at most."""
+"""Room for the sums of windows that are made together, at most."""
 
 ROWS_TOGETHER = 512
-"""Rolling rows that keep a large device busy, however short they are."""
+"""Windows that keep a large device busy, however short they are."""
 
 
-class Rolling(NamedTuple):
-    """Rolling rows of one launch."""
+class FormRows(NamedTuple):
+    """Rows of one form, the shortest first."""
 
-    table: torch.Tensor  # [5, n] int32 on the device, as `rolling_kernel` reads it
-    shortest: int  # their shortest window
-    shares: int  # in which the bars of a block are finished, at most
+    lengths: Ints  # [n] bars
+    slots: Ints  # [n]
+    sources: Ints  # [n] numbers of sources
 
 
 class DeviceRowPlan(NamedTuple):
-    """Rows to compute, on the device."""
+    """Rows to compute."""
 
-    # Number of the source and slot of each row that is a source itself.
-    levels: list[tuple[int, int]]
-    averages: torch.Tensor  # [5, n] int32, as `ema_kernel` reads it
-    shortest: int  # bars of a segment of an EMA, at least
-    segments: int  # of an EMA in the longest series, at most
-    rolling: list[Rolling]  # launch after launch
-    coded: torch.Tensor  # [2, n] int32, as `code_kernel` reads it
+    forms: dict[str, FormRows]
+    coded: torch.Tensor  # [2, n] int64 on the device, as `code_kernel` reads it
+    n_coded: int
 
 
 class DeviceRowFiller:
@@ -66,47 +67,22 @@ class DeviceRowFiller:
         is_cuda = market.device.type == "cuda"
         self._beside = torch.cuda.Stream(market.device) if is_cuda else None  # type: ignore[no-untyped-call]
 
-    def upload_plan(self, requests: Sequence[RowRequest], stretch: Stretch) -> DeviceRowPlan:
-        """Bring what is to be computed to the device.
-
-        `stretch` is the bars, or the first of several parts.
-        """
-        market, numbers = self._market, self._market.source_numbers
-        averages = [r for r in requests if r.form.indicator == "ema"]
-        # What goes on from one part of the bars to the next is one chain in each.
-        shortest = market.n_bars if stretch.is_part else tables.SHORTEST_SEGMENT
-        laid_out = tables.lay_out_averages(averages, numbers, market.longest, shortest)
-        rolling = tables.lay_out_rolling(
-            [r for r in requests if r.form.indicator in tables.ROLLING],
-            numbers,
-            stretch.n_bars,
-            scratch_bytes(stretch.n_bars) // _tail_bytes(stretch.n_bars),
-        )
-        coded = tables.lay_out_coded(requests, self._coders)
-        on_device = _upload_arrays([laid_out, coded, *rolling], market.device)
-        return DeviceRowPlan(
-            [
-                (numbers[form.source], slot)
-                for form, _, slots in requests
-                if form.indicator == "level"
-                for slot in slots.tolist()
-            ],
-            on_device[0],
-            shortest,
-            int((-(-market.longest // laid_out[3])).max(initial=1)),
-            [
-                Rolling(table, int(host[0].min()), int(host[4].max()))
-                for table, host in zip(on_device[2:], rolling, strict=True)
-            ],
-            on_device[1],
-        )
+    def plan(self, requests: Sequence[RowRequest]) -> DeviceRowPlan:
+        """Which rows are made together, with those that have codes on the device."""
+        forms = {}
+        for name in FORMS:
+            some = [request for request in requests if request.form.indicator == name]
+            if some:
+                forms[name] = self._join(some)
+        coded = lay_out_coded(requests, self._coders)
+        (there,) = send([coded], self._market.device)
+        return DeviceRowPlan(forms, there, coded.shape[1])
 
     def allocate_state(self, plan: DeviceRowPlan) -> torch.Tensor:
-        """Room for the value of each EMA before each of its segments, or before the next part."""
-        market = self._market
-        width = market.n_bars // plan.shortest + len(market.starts)
-        shape = (plan.averages.shape[1], width)
-        return torch.empty(shape, dtype=torch.float64, device=market.device)
+        """Room for the value of each EMA before the next part of the bars."""
+        n = len(plan.forms["ema"].slots) if "ema" in plan.forms else 0
+        shape = 2, n * len(self._market.starts), 1
+        return torch.zeros(shape, dtype=torch.float64, device=self._market.device)
 
     def run(
         self,
@@ -130,72 +106,113 @@ class DeviceRowFiller:
         if self._beside is not None:
             self._beside.wait_stream(torch.cuda.current_stream(market.device))
         with torch.cuda.stream(self._beside):
-            if plan.averages.numel():
-                self._averages(plan, rows, stretch, state)
-        self._rolling(plan.rolling, rows, stretch)
-        for source, slot in plan.levels:
-            begin = source * market.n_bars + stretch.first
-            rows[slot].copy_(market.columns[begin : begin + stretch.n_bars])
+            if "ema" in plan.forms:
+                self._average(plan.forms["ema"], rows, stretch, state)
+        for name in ("sma", "zscore"):
+            if name in plan.forms:
+                self._make_windows(name, plan.forms[name], rows, stretch)
+        if "level" in plan.forms:
+            _, slots, sources = plan.forms["level"]
+            for slot, source in zip(slots.tolist(), sources.tolist(), strict=True):
+                begin = source * market.n_bars + stretch.first
+                rows[slot].copy_(market.columns[begin : begin + stretch.n_bars])
         if self._beside is not None:
             torch.cuda.current_stream(market.device).wait_stream(self._beside)
-        if plan.coded.numel():
-            grid = (-(-stretch.n_bars // CODED_BARS), plan.coded.shape[1] // tables.CODED_ROWS)
+        if plan.n_coded:
+            grid = (-(-stretch.n_bars // CODED_BARS), plan.n_coded // CODED_ROWS)
             launch(code_kernel, grid, market.maps, plan.coded, rows, codes, stretch.first,
-                   stretch.n_bars, market.n_bars, HIGHEST=HIGHEST_CODE, ROWS=tables.CODED_ROWS,
+                   stretch.n_bars, market.n_bars, HIGHEST=HIGHEST_CODE, ROWS=CODED_ROWS,
                    BARS=CODED_BARS)  # fmt: skip
 
-    def _averages(
-        self, plan: DeviceRowPlan, rows: torch.Tensor, stretch: Stretch, state: torch.Tensor | None
-    ) -> None:
-        market, n = self._market, plan.averages.shape[1]
-        n_series = len(market.starts)
-        state = self.allocate_state(plan) if state is None else state
-        # Grids end at 65,535 programs on their second and third axes.
-        launch(ema_kernel, (plan.segments, n // tables.AVERAGES, n_series), market.columns,
-               plan.averages, market.device_starts, market.device_ends, rows, state,
-               stretch.first, stretch.n_bars, market.n_bars, state.shape[1], plan.shortest, warps=1,
-               ROWS=tables.AVERAGES)  # fmt: skip
-        if plan.segments > 1:
-            launch(mend_kernel, (n, n_series), market.columns, plan.averages, market.device_starts,
-                   market.device_ends, rows, state, n, market.n_bars, state.shape[1],
-                   plan.shortest, warps=1, SEGMENTS=tables.MOST_SEGMENTS,
-                   BARS=MENDED_BARS)  # fmt: skip
+    def _join(self, requests: Sequence[RowRequest]) -> FormRows:
+        lengths = [
+            r.parameters[:, 0].astype(np.int64) if r.parameters.shape[1] else 0 * r.slots
+            for r in requests
+        ]
+        sources = [
+            np.full(len(r.slots), self._market.source_numbers[r.form.source]) for r in requests
+        ]
+        rows = FormRows(
+            np.concatenate(lengths),
+            np.concatenate([r.slots for r in requests]),
+            np.concatenate(sources),
+        )
+        order = np.argsort(rows.lengths, kind="stable")
+        return FormRows(*(column[order] for column in rows))
 
-    def _rolling(self, launches: Sequence[Rolling], rows: torch.Tensor, stretch: Stretch) -> None:
-        market, n_series = self._market, len(self._market.starts)
-        longest, cut = min(market.longest, stretch.n_bars), int(stretch.is_part)
-        most = max((len(table[0]) for table, _, _ in launches), default=0)
-        words = most * _tail_bytes(stretch.n_bars) // 8
-        tails = torch.empty(words, dtype=torch.float64, device=rows.device)
-        for table, shortest, shares in launches:
-            blocks = (-(-longest // shortest) + cut) * n_series
-            launch(rolling_kernel, (-(-blocks // LANES), len(table[0]), shares), market.columns,
-                   table, market.device_starts, market.device_ends, rows, tails, stretch.first,
-                   stretch.n_bars, market.n_bars, longest, cut, n_series, warps=1,
-                   LANES=LANES)  # fmt: skip
+    def _average(
+        self, some: FormRows, rows: torch.Tensor, stretch: Stretch, state: torch.Tensor | None
+    ) -> None:
+        weights = np.tile(2.0 / (some.lengths + 1.0), len(self._market.starts))
+        table = self._build_table(some, rows, stretch, operands=3)
+        table[3], table[4] = 1, table[3] - 1
+        table[LINES + 1] = table[LINES]
+        # What goes on from one part of the bars to the next is one chain in each.
+        cut = cut_chains(weights, self._market.longest, is_whole=state is not None)
+        base = self._market.columns
+
+        def settle(there: list[torch.Tensor]) -> None:
+            first = (there[2].data_ptr() - base.data_ptr()) // VALUE_BYTES
+            table[LINES + 2] = first + np.arange(len(weights))
+
+        tables = send([table, cut, weights.view(np.int64)], base.device, settle)
+        width = -(-self._market.longest // int(cut[0].min()))
+        launch_chains(base, tables[0], tables[1], width, is_weighed=False, carried=state)
+
+    def _make_windows(
+        self, name: str, some: FormRows, rows: torch.Tensor, stretch: Stretch
+    ) -> None:
+        longest = min(self._market.longest, stretch.n_bars)
+        table = self._build_table(some, rows, stretch, operands=1)
+        windows = table[3]
+        shares = table[4] = share_blocks(windows, longest)
+        (there,) = send([table], rows.device)
+        step = max(1, scratch_bytes(stretch.n_bars) // count_tail_bytes(longest))
+        for begin in range(0, len(windows), step):
+            part = slice(begin, begin + step)
+            launch_windows(
+                name, self._market.columns, there.view(table.shape)[:, part].contiguous(),
+                windows[part], shares[part], longest,
+            )  # fmt: skip
+
+    def _build_table(
+        self, some: FormRows, rows: torch.Tensor, stretch: Stretch, *, operands: int
+    ) -> Ints:
+        """A table of rows in each series, all rows of one after those of another."""
+        market, n = self._market, len(some.slots)
+        starts, ends = market.starts.repeat(n), market.ends.repeat(n)
+        lengths, slots, sources = (np.tile(column, len(market.starts)) for column in some)
+        table = np.zeros((LINES + operands, len(starts)), np.int64)
+        origin = (rows.data_ptr() - market.columns.data_ptr()) // VALUE_BYTES - stretch.first
+        table[0] = origin + slots.astype(np.int64) * stretch.n_bars + starts
+        table[1] = np.maximum(stretch.first - starts, 0)
+        stop = np.minimum(ends, stretch.first + stretch.n_bars)
+        table[2] = np.maximum(stop - starts, 0)
+        table[3] = lengths
+        table[LINES] = sources * market.n_bars + starts
+        return table
+
+
+def lay_out_coded(requests: Sequence[RowRequest], coders: Mapping[RowForm, int]) -> Ints:
+    """Lay rows out for `code_kernel`: [2, n] slot and coder.
+
+    They come in groups of `CODED_ROWS` rows of one coder; `coders` gives the number of a form's
+    coder, where it is compared.
+    """
+    slots: dict[int, list[Ints]] = {}
+    for request in requests:
+        if request.form in coders:
+            slots.setdefault(coders[request.form], []).append(request.slots)
+    groups = [np.zeros((2, 0), np.int64)]
+    for number, parts in sorted(slots.items()):
+        of_coder = np.concatenate(parts)
+        group = np.full((2, -(-len(of_coder) // CODED_ROWS) * CODED_ROWS), NO_SLOT, np.int64)
+        group[0, : len(of_coder)], group[1] = of_coder, number
+        groups.append(group)
+    return np.concatenate(groups, axis=1)
 
 
 def scratch_bytes(n_bars: int) -> int:
     """Bytes that computing rolling rows of so many bars takes beside the rows."""
-    each = _tail_bytes(n_bars)
+    each = count_tail_bytes(n_bars)
     return max(each, min(SCRATCH_BYTES, each * ROWS_TOGETHER))
-
-
-def _tail_bytes(n_bars: int) -> int:
-    """Two sums of every eighth bar, and one before the first."""
-    return 2 * 8 * (n_bars // 8 + 1)
-
-
-def _upload_arrays(arrays: Sequence[Ints], device: torch.device) -> list[torch.Tensor]:
-    """Copies of arrays as int32 on the device, in one go that the host does not wait for."""
-    # Each begins at a whole vector.
-    ends = list(accumulate(-(-array.size // 4) * 4 for array in arrays))
-    begins = [0, *ends[:-1]]
-    host = torch.empty(ends[-1], dtype=torch.int32, pin_memory=device.type == "cuda")
-    for array, begin in zip(arrays, begins, strict=True):
-        host.numpy()[begin : begin + array.size] = array.reshape(-1)
-    there = host.to(device, non_blocking=True)
-    return [
-        there[begin : begin + array.size].view(array.shape)
-        for array, begin in zip(arrays, begins, strict=True)
-    ]

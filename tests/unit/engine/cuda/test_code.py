@@ -24,7 +24,8 @@ from engine.accounts.ledger import EXIT_PLACES
 from engine.conditions.cuda import candidates, kernels, signals
 from engine.conditions.cuda.expression_vm import TURNED
 from engine.cuda import validate
-from engine.indicators.cuda import rows, trend_layers, trend_sides
+from engine.indicators.cuda import row_kernels, trend_layers, trend_sides
+from engine.indicators.cuda.row_steps import FINITE, SESSIONS, WINDOWS
 from engine.positions.cpu.block_minmax import Extremes
 from engine.positions.cpu.orders import OrderRules
 from engine.positions.cuda import (
@@ -91,11 +92,46 @@ ROWS = {"day_ends", "break_even", "max_hold", "delay", "warm_up", "session_of", 
 
 I32, I64 = "*i32", "*i64"
 
+ROW_STEPS = {
+    1: "copy abs negated later step rise fall lag roc larger smaller",
+    2: "+ - * / minimum maximum hl2 doubled share part apart confirmed swing rising falling up"
+    " down",
+    3: "true_range close_location hlc3 place deviation",
+    4: "ohlc4 factor",
+}
+"""Steps of rows by how many operands they have."""
+
+ON_ROWS = {"p_table": "*i64", "p_cut": "*i64", "p_first": "*i64", "p_seed": "*fp64",
+           "p_states": "*fp64"}  # fmt: skip
+
 KERNELS = {
-    "ema": (rows.ema_kernel, {"ROWS": 32}),
-    "mend": (rows.mend_kernel, {"SEGMENTS": 1024, "BARS": 32}),
-    "rolling": (rows.rolling_kernel, {"LANES": 32}),
-    "code": (rows.code_kernel, {"HIGHEST": 126, "ROWS": 8, "BARS": 1024}),
+    **{
+        f"step {form}": (
+            row_kernels.bar_kernel,
+            {"FORM": form, "COUNT": count, "FINITE": form in FINITE, "TILE": 1024},
+            ON_ROWS,
+        )
+        for count, forms in ROW_STEPS.items()
+        for form in forms.split()
+    },
+    **{
+        f"window {form}": (row_kernels.window_kernel, {"FORM": form, "LANES": 32}, ON_ROWS)
+        for form in WINDOWS
+    },
+    **{
+        f"session {form}": (row_kernels.session_kernel, {"FORM": form, "JOBS": 32}, ON_ROWS)
+        for form in SESSIONS
+    },
+    "seeds": (row_kernels.first_kernel, {"TILE": 1024}, ON_ROWS),
+    **{
+        f"{name}, {is_weighed}": (kernel, {"WEIGHED": is_weighed} | sizes, ON_ROWS)
+        for is_weighed in (False, True)
+        for name, kernel, sizes in (
+            ("moving average", row_kernels.chain_kernel, {"CARRIES": is_weighed, "JOBS": 32}),
+            ("mended average", row_kernels.mend_kernel, {"TILE": 32}),
+        )
+    },
+    "code": (row_kernels.code_kernel, {"HIGHEST": 126, "ROWS": 8, "BARS": 1024}, ON_ROWS),
     "admission": (
         validate.admission_kernel,
         {"N_COLUMNS": 10, "N_ROWS": 7, "WHOLE": (0, 1, 2, 3, 9), "ORDERED": (0, 1), "LEAD": 2,
@@ -264,9 +300,10 @@ def test_kernel_rounds_as_the_law_says(name):
 
 
 def test_the_gate_would_notice():
-    """With the compiler's own default, the EMA is fused; and compiling is timed."""
+    """With the compiler's own default, an average is fused; and compiling is timed."""
     before = compile_seconds()
-    assert FORBIDDEN.search(compile_kernel(*KERNELS["ema"], options={"enable_fp_fusion": True}))
+    average = KERNELS["moving average, False"]
+    assert FORBIDDEN.search(compile_kernel(*average, options={"enable_fp_fusion": True}))
     assert compile_seconds() > before
 
 
