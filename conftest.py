@@ -1,4 +1,4 @@
-"""Where examples are looked for, and what they may use: a small recorded run."""
+"""Places of examples, and their common run: a small recorded one."""
 
 import os
 import sys

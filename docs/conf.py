@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 
 
 def pages() -> dict[Path, Path]:
-    """Where a file of the repository is read in these pages: each page, and what it includes."""
+    """Pages by the file of the repository that they show: each page, and its includes."""
     found = {}
     for page in sorted(DOCS.rglob("*.md")):
         found[page] = page
@@ -72,7 +72,7 @@ def linked(text: str, source: Path, page: Path) -> str:
 
 
 def on_page(app: Sphinx, docname: str, text: list[str]) -> None:
-    """Put in what is made from code, and turn links."""
+    """Insert the parts made from code, and turn links."""
     import made  # only now: it loads the whole project
 
     page = DOCS / f"{docname}.md"
@@ -85,7 +85,7 @@ def on_included(app: Sphinx, name: Path, parent: str, text: list[str]) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Listen for what is read; a block of CSV is shown as it is."""
+    """Connect the readers; a block of CSV is shown as text."""
     app.add_lexer("csv", TextLexer)
     app.connect("source-read", on_page)
     app.connect("include-read", on_included)

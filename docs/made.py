@@ -1,7 +1,7 @@
-"""Pages made from code: what a block ``{made} NAME`` of a page stands for, as Markdown.
+"""Pages made from code: blocks ``{made} NAME`` of a page, as Markdown.
 
 Nothing is listed here. Flags come from the command line itself, fields from the configuration,
-words from the language of strategies, objectives and their meanings from where searches find them.
+words from the language of strategies, objectives and their meanings from the search's own table.
 """
 
 import json
@@ -106,7 +106,7 @@ def configuration() -> str:
 
 
 def strategy_words() -> str:
-    """Every word of a strategy's file, by what it makes."""
+    """Every word of a strategy's file, by the kind of its value."""
     return "\n\n".join(
         f"## {heading}\n\n{_words(told)}" for heading, told in list_signatures().items()
     )
@@ -141,7 +141,7 @@ def _takes(part: Part) -> str:
 
 
 def objectives() -> str:
-    """Every metric: whether a search can strive for it, which way, and what it means."""
+    """Every metric: its direction in a search, if any, and its meaning."""
     names = [*OBJECTIVES, *(name for name in FORMULAS if name not in OBJECTIVES)]
     wanted = {name: "more" if one.maximise else "less" for name, one in OBJECTIVES.items()}
     rows = ([code(name), wanted.get(name, "either"), plain(MEANINGS[name])] for name in names)
