@@ -21,9 +21,8 @@ from engine.accounts.valuation import TradeTerms
 from engine.batch import Engine
 from engine.cpu.limited import LimitedBackend
 from engine.errors import EngineError
-from engine.reference import Reference
+from engine.reference import Reference, list_terms
 from engine.reference_account import take_account as take_by_reference
-from engine.reference_terms import list_terms
 from engine.runtime.compiling.forms import CompiledForm
 from strategy.genes import Floats
 from strategy.model import Strategy

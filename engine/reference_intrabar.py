@@ -45,8 +45,7 @@ from engine.positions.reference_orders import (
     touch_level,
     touch_order,
 )
-from engine.reference import Reference
-from engine.reference_terms import find_targets
+from engine.reference import Reference, find_targets
 
 COARSE_SHARE = 0.05
 """Above this share of undecided trades, bars are too coarse for the bracket."""

@@ -157,7 +157,7 @@ def find_open_parts(
         ledger: Of one window.
         trade: [N] places in it.
         bar: [N] of the series, from the entry's to the last at whose close the trade is open.
-        targets: [K, L] of all trades of the ledger, as `engine.reference_terms.find_targets` has.
+        targets: [K, L] of all trades of the ledger, as `engine.reference.find_targets` has.
         per_side: Costs of a side, fraction of the price.
         terms: Of the trades.
 

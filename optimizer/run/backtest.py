@@ -10,9 +10,8 @@ from engine.accounts.ledger import ACCUMULATORS, Ledger, Trade
 from engine.accounts.metrics import compute_metrics
 from engine.batch import Engine
 from engine.certificate import data_hash
-from engine.reference import Reference
+from engine.reference import Reference, list_terms
 from engine.reference_intrabar import Intrabar, measure_intrabar, read_bars
-from engine.reference_terms import list_terms
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.run.genes_file import chosen_individual, chosen_member, encode_genome

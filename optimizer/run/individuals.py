@@ -14,8 +14,7 @@ from engine.accounts.metrics import METRICS, OVERFLOW, UNDEFINED, MetricTable
 from engine.accounts.stake import Stake
 from engine.accounts.strategy_stakes import build_stake
 from engine.certificate import Certificate, data_hash
-from engine.reference import Reference
-from engine.reference_terms import list_terms
+from engine.reference import Reference, list_terms
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer.formatting import minute
 from optimizer.goals.constraints import MEAN, POOLED, over_windows

@@ -14,8 +14,7 @@ from engine.accounts.reference import count_partials
 from engine.accounts.results import split_accounts
 from engine.accounts.strategy_stakes import build_stake
 from engine.accounts.valuation import TradeTerms, plain_terms, reprice_trades
-from engine.reference import Reference
-from engine.reference_terms import find_targets, list_terms
+from engine.reference import Reference, find_targets, list_terms
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer.formatting import format_count
 from optimizer.run.task import Task

@@ -16,11 +16,9 @@ from engine.accounts.stake import SHARE_OF_R, Stake
 from engine.accounts.strategy_stakes import build_stake
 from engine.accounts.valuation import OpenParts, find_open_parts
 from engine.positions.standing import PendingEntry, RestingOrder, Standing, find_open
-from engine.reference import Reference
-from engine.reference_standing import find_standing
-from engine.reference_terms import find_targets, find_terms
+from engine.reference import Reference, find_targets, find_terms
+from engine.reference_standing import StandingStrand, find_holders, find_standing, quote_trade
 from engine.runtime.compiling.forms import CompiledForm
-from engine.standing_room import StandingStrand, find_holders, quote_trade
 from optimizer.run.task import Task
 from optimizer.schedule import EnteredTrades
 from optimizer.signals.records import SignalSize

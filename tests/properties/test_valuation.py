@@ -9,7 +9,7 @@ from data.bars import Window
 from engine.accounts.account import Account
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.accounts.strategy_stakes import build_stake
-from engine.reference_terms import list_terms
+from engine.reference import list_terms
 from optimizer.evidence.pick import compute_strengths
 from optimizer.evidence.robust import break_even_bp, evaluate_costs
 from strategy.indicators.rolling import zscore

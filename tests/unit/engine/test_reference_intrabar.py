@@ -7,8 +7,8 @@ from data import LoadOptions, load_bars
 from data.bars import Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX
+from engine.reference import list_terms
 from engine.reference_intrabar import measure_intrabar, read_bars
-from engine.reference_terms import list_terms
 from strategy import words as w
 from tests.support.markets import PAPER_SPEC, QUIET, paper_market
 from tests.support.order_cases import CASES

@@ -6,8 +6,7 @@ from data.bars import Window
 from engine.accounts.costs import Costs
 from engine.accounts.limits import build_limits
 from engine.accounts.strategy_stakes import build_stake
-from engine.reference_standing import find_standing
-from engine.standing_room import StandingStrand, find_holders
+from engine.reference_standing import StandingStrand, find_holders, find_standing
 from strategy import words as w
 from tests.support.averages import FOLLOWING, REVERSING
 from tests.support.references import compiled_reference

@@ -12,7 +12,7 @@ from engine.accounts.account import ACCOUNT_METRICS, Account
 from engine.accounts.costs import Costs
 from engine.accounts.strategy_stakes import build_stake
 from engine.batch import Engine
-from engine.reference_terms import find_terms
+from engine.reference import find_terms
 from strategy import STRATEGIES
 from tests.support.ledgers import make_flat_bars
 from tests.support.ledgers import make_free_ledger as ledger
