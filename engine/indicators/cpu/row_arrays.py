@@ -15,18 +15,15 @@ from engine.runtime.cpu.simd4 import LANES
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints, Market
 from strategy.expressions import Call, Column, Expression
-from strategy.rows import Rows, make_canonical
+from strategy.rows import Rows
 
-TOGETHER = 64
-"""Rows that kernels compute at once, beside those that are there."""
-
-NO_CODES = np.empty((0, 0), np.uint8)
+NO_CODES = np.empty(0, np.uint8)
 
 
 class RowArrays:
     """Rows of one series in slots, which a bank knows (`engine.indicators.row_bank`).
 
-    Rows of the fast case are computed by its kernels, all others as they are defined.
+    Rows of known forms are computed by loops of theirs, all others as they are defined.
 
     Args:
         rows: Of the series.
@@ -37,17 +34,16 @@ class RowArrays:
 
     def __init__(self, rows: Rows, workers: Threads) -> None:
         self._rows, self._workers = rows, workers
-        self._arrays: list[Floats] = []
+        self._arrays: dict[int, Floats] = {}
         self.addresses = np.empty(0, np.int64)
 
     def fill(self, trees: Sequence[Expression], slots: Ints) -> None:
         """Compute rows of trees without genes into slots."""
         forms = [find_form(tree) for tree in trees]
         known = [index for index, form in enumerate(forms) if form is not None]
-        rows: dict[int, Floats] = {}
-        for begin in range(0, len(known), TOGETHER):
-            some = known[begin : begin + TOGETHER]
-            rows.update(zip(some, self._compute_known([forms[k] for k in some]), strict=True))
+        n_bars = len(self._rows.series)
+        rows: dict[int, Floats] = {index: np.empty(n_bars) for index in known}
+        self._compute_known([forms[k] for k in known], list(rows.values()))
         parts = self._share_trees(trees, [k for k, form in enumerate(forms) if form is None])
 
         def work(thread: int) -> None:
@@ -56,22 +52,25 @@ class RowArrays:
                 rows.update(zip(indices, made, strict=True))
 
         self._workers.run(work, len(parts))
-        for index, slot in enumerate(slots.tolist()):
-            if slot < len(self._arrays):
-                self._arrays[slot] = rows[index]
-            else:
-                self._arrays.append(rows[index])
-        addresses = np.empty(len(self._arrays), np.int64)
+        addresses = np.zeros(max(len(self.addresses), int(slots.max(initial=-1)) + 1), np.int64)
         addresses[: len(self.addresses)] = self.addresses
-        addresses[slots] = [rows[index].ctypes.data for index in range(len(slots))]
+        for index, slot in enumerate(slots.tolist()):
+            self._arrays[slot] = rows[index]
+            addresses[slot] = rows[index].__array_interface__["data"][0]
         self.addresses = addresses
 
-    def _compute_known(self, names: Sequence[RowName]) -> list[Floats]:
-        """Rows [T] by their forms and parameters."""
-        block = np.empty((len(names), len(self._rows.series)))
-        fill_known(self._rows, names, np.arange(len(names)), block, self._workers)
-        # One that is let go must not stay because of the others.
-        return [row.copy() for row in block]
+    def row(self, slot: int) -> Floats:
+        """The row [T] in a slot."""
+        return self._arrays[slot]
+
+    def _compute_known(self, names: Sequence[RowName], rows: Sequence[Floats]) -> None:
+        """Compute rows [T] by their forms and parameters."""
+        if names:
+            # Places are counted from the row that lies first in memory.
+            addresses = np.array([row.__array_interface__["data"][0] for row in rows])
+            first = int(addresses.argmin())
+            places = (addresses - addresses[first]) // rows[first].itemsize
+            fill_known(self._rows, names, places, rows[first], self._workers)
 
     def _share_trees(self, trees: Sequence[Expression], indices: list[int]) -> list[list[int]]:
         """Places of rows that are computed together: trends, where all threads get some."""
@@ -98,17 +97,11 @@ class RowArrays:
 
 
 def fill_known(
-    rows: Rows, names: Sequence[RowName], slots: Ints, out: Floats, workers: Threads
+    rows: Rows, names: Sequence[RowName], places: Ints, out: Floats, workers: Threads
 ) -> None:
-    """Compute rows by forms and parameters, as `find_form` gives them, into slots of out [m, T]."""
-    series, requests = rows.series, group_rows(names, slots)
+    """Compute rows by forms and parameters, as `find_form` gives them, to places from `out` on."""
+    series, requests = rows.series, group_rows(names, places)
     sources = {form.source: rows.of(Column(form.source)) for form, *_ in requests}
     columns = series.open, series.high, series.low, series.close
     market = Market(*columns, out, NO_CODES, np.empty(0, np.int64))
     RowFiller([cast(dict[str, Floats], sources)], [market], {}, workers).fill(requests)
-
-    def finish_rows(thread: int) -> None:
-        for slot in slots[thread :: workers.count]:
-            rows.run(make_canonical)(out[slot])
-
-    workers.run(finish_rows, len(slots))

@@ -20,7 +20,7 @@ from engine.indicators.cpu.rows import (
     LENGTH,
     LEVEL,
     MENDED,
-    SLOT,
+    PLACE,
     SMA,
     SOURCE,
     ZSCORE,
@@ -60,7 +60,7 @@ class RowFiller:
 
     Args:
         sources: Of each series: name to column [T], the same names in all.
-        markets: Of each series, for its slots.
+        markets: Of each series, for its slots; where rows are not [slots, T], slots are places.
         coders: Form to the map of its codes.
         threads: They compute.
 
@@ -85,6 +85,7 @@ class RowFiller:
             for columns, market in zip(sources, markets, strict=True)
         ]
         self.ends = tuple(columns.n_bars for columns in self._columns)
+        self._has_slots = markets[0].rows.ndim > 1
 
     def fill(self, requests: Sequence[RowRequest]) -> None:
         """Compute rows in every series."""
@@ -106,7 +107,7 @@ class RowFiller:
         self.mended += sum(int(shared[MENDED]) for *_, shared in calls)
 
     def _plan_work(self, requests: Sequence[RowRequest], n_bars: int, end: int) -> RowWork:
-        rows = [self._build_row_tasks(request) for request in requests]
+        rows = [self._build_row_tasks(request, n_bars) for request in requests]
         averages = [of_form for of_form in rows if of_form[0, KIND] == EMA]
         bundles = [part for of_form in averages for part in self._bundles(of_form, end)]
         others = [of_form for of_form in rows if of_form[0, KIND] != EMA]
@@ -119,7 +120,7 @@ class RowFiller:
             longest=int(windows.max(initial=0)),
         )
 
-    def _build_row_tasks(self, request: RowRequest) -> Ints:
+    def _build_row_tasks(self, request: RowRequest, n_bars: int) -> Ints:
         """Whole rows as tasks [n, 8], bars left out."""
         form, parameters, slots = request
         rows = np.zeros((len(slots), 8), np.int64)
@@ -128,7 +129,7 @@ class RowFiller:
         rows[:, SOURCE] = self._names.index(form.source)
         rows[:, CODER] = self._coder_of.get(form, -1)
         rows[:, LENGTH] = 1 if kind == LEVEL else parameters[:, 0]
-        rows[:, SLOT] = slots
+        rows[:, PLACE] = slots * n_bars if self._has_slots else slots
         return rows
 
     def _bundles(self, rows: Ints, n_bars: int) -> Iterator[Ints]:

@@ -15,6 +15,7 @@ from engine.runtime.cpu.simd4 import (
     LANES,
     Lanes,
     Starts,
+    canonical,
     four,
     gather,
     load,
@@ -39,7 +40,7 @@ CODED_BARS = 1024
 EMA_LANES = 4 * LANES
 """EMAs that go side by side: as many as hide how long a step of one takes."""
 
-KIND, SOURCE, CODER, LENGTH, SLOT, BEGIN, END, LEAD = range(8)
+KIND, SOURCE, CODER, LENGTH, PLACE, BEGIN, END, LEAD = range(8)
 """Columns of a task: a row, or a stretch of it."""
 
 TAKEN, DONE, MENDED = range(3)
@@ -55,8 +56,8 @@ class RowColumns(NamedTuple):
     low: Floats  # [M * T] value at which code 1 begins, for each map
     scale: Floats  # [M * T] codes per unit
     moves: Ints  # [M] 0 where a map is the same at all bars, so that its first ones serve for all
-    rows: Floats  # [slots * T] receives the rows
-    codes: Codes  # [slots * T] receives their codes; [0] where none have codes
+    rows: Floats  # receives the rows
+    codes: Codes  # receives their codes, in the same places; [0] where none have codes
 
 
 @compiled_unlocked
@@ -96,7 +97,7 @@ def _fill(
     kind, window, coder = tasks[first, KIND], tasks[first, LENGTH], tasks[first, CODER]
     source, bars = tasks[first, SOURCE], tasks[last - 1, END] - tasks[last - 1, BEGIN]
     start = source * n_bars + tasks[first, BEGIN]
-    offset = tasks[first, SLOT] * n_bars + tasks[first, BEGIN]
+    offset = tasks[first, PLACE] + tasks[first, BEGIN]
     alphas, averages = np.empty(EMA_LANES), np.empty(EMA_LANES)
     starts, offsets = np.empty(EMA_LANES, np.int64), np.empty(EMA_LANES, np.int64)
     step = CODED_BARS
@@ -112,7 +113,8 @@ def _fill(
         elif kind == LEVEL:
             # No sign to look at, so that it is copied four at a time.
             for k in range(np.uint64(done), np.uint64(until)):
-                rows[np.uint64(offset) + k] = values[np.uint64(start) + k]
+                value = values[np.uint64(start) + k]
+                rows[np.uint64(offset) + k] = value + 0.0 if value == value else np.nan
         elif window <= n_bars:
             _rolling(values, start + done, (source + 1) * n_bars, source * n_bars, window,
                      kind == ZSCORE, columns.is_tame[source] == 1, left, rows,
@@ -125,7 +127,7 @@ def _fill(
             coded = until
     for i in range(first, last):
         if tasks[i, BEGIN] == 0:
-            unknown = tasks[i, SLOT] * n_bars
+            unknown = tasks[i, PLACE]
             for t in range(unknown, unknown + min(tasks[i, LENGTH] - 1, n_bars)):
                 rows[t] = np.nan
                 if coder >= 0:
@@ -136,7 +138,7 @@ def _fill(
 def _encode(columns: RowColumns, tasks: Ints, i: int, begin: int, end: int) -> None:
     """Codes of some bars of a task's row."""
     coder, n_bars = tasks[i, CODER], columns.n_bars
-    moves, offset = columns.moves[coder], tasks[i, SLOT] * n_bars + begin
+    moves, offset = columns.moves[coder], tasks[i, PLACE] + begin
     encode_row(columns.rows, offset, end - begin, columns.low, columns.scale,
                coder * n_bars + begin * moves, moves, columns.codes)  # fmt: skip
 
@@ -190,9 +192,9 @@ def _rolling(
                 product = _divide_lanes(sum1 * sum1, count, inverse, is_tame)
                 variance = _divide_lanes(sum2 - product, count, inverse, is_tame)
                 score = where_positive(variance, (x - mean) / root(variance))
-                scatter(rows, starts, k + shift, score)
+                scatter(rows, starts, k + shift, canonical(score))
             else:
-                scatter(rows, starts, k + shift, mean)
+                scatter(rows, starts, k + shift, canonical(mean))
         done = until
 
 
@@ -274,13 +276,13 @@ def _begin(
     store(averages, 0, average)
     for lane in range(EMA_LANES):
         i = first + lane if first + lane < last else first
-        bar, offset = tasks[i, END] - bars, tasks[i, SLOT] * n_bars
+        bar, offset = tasks[i, END] - bars, tasks[i, PLACE]
         starts[lane], places[lane] = zero + bar, offset + bar
         if tasks[i, BEGIN] == 0:
             averages[lane] = values[zero]
             for t in range(bar):
                 averages[lane] += alphas[lane] * (values[zero + t] - averages[lane])
-                rows[offset + t] = averages[lane]
+                rows[offset + t] = averages[lane] + 0.0
         if first + lane < last:
             begun[i] = averages[lane]
 
@@ -309,7 +311,7 @@ def _advance(
         bars = four(starts, 0)
         for k in range(first, until):
             y0 = y0 + a0 * (gather(values, bars, k) - y0)
-            scatter(rows, p0, k, y0)
+            scatter(rows, p0, k, canonical(y0))
     else:
         start = starts[0]
         for k in range(first, until):
@@ -318,10 +320,10 @@ def _advance(
             y1 = y1 + a1 * (x - y1)
             y2 = y2 + a2 * (x - y2)
             y3 = y3 + a3 * (x - y3)
-            scatter(rows, p0, k, y0)
-            scatter(rows, p1, k, y1)
-            scatter(rows, p2, k, y2)
-            scatter(rows, p3, k, y3)
+            scatter(rows, p0, k, canonical(y0))
+            scatter(rows, p1, k, canonical(y1))
+            scatter(rows, p2, k, canonical(y2))
+            scatter(rows, p3, k, canonical(y3))
     store(averages, 0, y0)
     store(averages, 4, y1)
     store(averages, 8, y2)
@@ -339,7 +341,7 @@ def _mend(columns: RowColumns, tasks: Ints, begun: Floats) -> int:
     """
     n_bars, values, rows, count = columns.n_bars, columns.values, columns.rows, 0
     for i in range(tasks.shape[0]):
-        offset, start = tasks[i, SLOT] * n_bars, tasks[i, SOURCE] * n_bars
+        offset, start = tasks[i, PLACE], tasks[i, SOURCE] * n_bars
         begin, alpha = tasks[i, BEGIN], 2.0 / (tasks[i, LENGTH] + 1.0)
         if tasks[i, KIND] != EMA or begin == 0 or rows[offset + begin - 1] == begun[i]:
             continue
@@ -347,7 +349,7 @@ def _mend(columns: RowColumns, tasks: Ints, begun: Floats) -> int:
         while t < tasks[i, END] and not is_met:
             y = y + alpha * (values[start + t] - y)
             is_met = rows[offset + t] == y
-            rows[offset + t] = y
+            rows[offset + t] = y + 0.0
             t += 1
         if tasks[i, CODER] >= 0:
             _encode(columns, tasks, i, begin, t)

@@ -1,9 +1,11 @@
 """Memory of rows, which engines of one process leave to each other.
 
 A system clears every page that it gives. For a search of few generations that takes about as long
-as computing the rows that are written there.
+as computing the rows that are written there. Pages are small ones: a virtual machine gives large
+free ones back to its host, from which it then gets each small part of them anew.
 """
 
+import mmap
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -43,7 +45,7 @@ def keeping_row_memory() -> Iterator[None]:
 def take_row_memory(n_bytes: int) -> Memory:
     """Memory [n_bytes] without another reader or writer; it holds whatever was there."""
     if not _KEEPERS:
-        return np.empty(n_bytes, np.uint8)
+        return _map(n_bytes)
     with _LOCK:
         # An engine that is gone has no view of its rows any more.
         unread = [k for k, count in enumerate(_count_references(_KEPT)) if count <= _UNREAD]
@@ -53,8 +55,16 @@ def take_row_memory(n_bytes: int) -> Memory:
         # The old goes before the new comes.
         for k in reversed(unread):
             del _KEPT[k]
-        _KEPT.append(np.empty(n_bytes, np.uint8))
+        _KEPT.append(_map(n_bytes))
         return _KEPT[-1]
+
+
+def _map(n_bytes: int) -> Memory:
+    """Memory of small pages, which are taken as they are written."""
+    mapped = mmap.mmap(-1, max(n_bytes, 1), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        mapped.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(mapped, np.uint8, n_bytes)
 
 
 def _count_references(memories: Sequence[Memory]) -> list[int]:

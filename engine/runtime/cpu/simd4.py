@@ -91,6 +91,14 @@ def where_positive(builder, condition, value):
     return builder.select(is_positive, value, _constant(float("nan")))
 
 
+@instruction(lanes, lanes)
+def canonical(builder, value):
+    """Each lane without the sign of a zero; every NaN is the same."""
+    is_known = builder.fcmp_ordered("==", value, value)
+    known = builder.select(is_known, value, _constant(float("nan")))
+    return builder.fadd(known, _constant(0.0))
+
+
 @instruction(types.UniTuple(types.int64, LANES), None, types.int64)
 def four(builder, column, first):
     """column[first : first + 4] as starts."""
