@@ -79,7 +79,7 @@ def coder_maps(coder: Coder, sources: dict[str, Floats], highest: int) -> tuple[
         fixed = np.array([[coder.low], [coder.scale]])
         low, scale = np.broadcast_to(fixed, (2, n_bars))
         return low, scale
-    low, scale = _wandering_maps(sources[coder.source], coder.span, highest)
+    low, scale = map_wandering(sources[coder.source], coder.span, highest)
     return low, scale
 
 
@@ -94,7 +94,8 @@ def find_row_form(case: FastCase, row: str) -> RowForm:
 
 
 @compiled_loop
-def _wandering_maps(source: Floats, span: int, highest: int) -> tuple[Floats, Floats]:
+def map_wandering(source: Floats, span: int, highest: int) -> tuple[Floats, Floats]:
+    """The map that follows a source [T]: value at which code 1 begins, and codes per unit."""
     low, scale = np.empty(source.size), np.empty(source.size)
     alpha = 2.0 / (span + 1.0)
     slow, spread = source[0], 0.0

@@ -5,6 +5,7 @@ computed once; part after part is computed for all of them together.
 """
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from typing import cast
@@ -16,6 +17,17 @@ from engine.conditions.cpu.candidates import (
     bound_conjunction,
     copy_candidates,
     set_kept_bars,
+)
+from engine.conditions.cpu.codes import (
+    SAME,
+    Coded,
+    CodedSides,
+    RowCodes,
+    code_conjunction,
+    decide_coded,
+    is_coded,
+    map_bounds,
+    map_row,
 )
 from engine.conditions.cpu.expression_vm import WORD, allocate_stack, decide_each
 from engine.conditions.cpu.kernels import RELATIONS, gather_words, join_each, over_bars, shift_words
@@ -47,13 +59,17 @@ from engine.runtime.cpu.bitset import LAST_BIT, Words, list_set_bars
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints
 from engine.runtime.lru_cache import ArrayCache
-from strategy.conditions import AllOf, Compare, Condition, Held, OverBars
+from strategy.conditions import AllOf, Compare, Condition, Held, OverBars, Relation
 from strategy.expressions import Arithmetic, Expression, GeneValue, Number, holds_row
 from strategy.genes import GenomeLayout
 from strategy.nodes import Node
 from strategy.rows import Rows
 
 Name = Hashable
+
+LESS, STRICT, ITEM = ("<", "<="), ("<", ">"), 8
+"""Relations of which the right side is the larger one, and which equal sides do not have; bytes of
+a value."""
 
 MOST_SHARE = 1 / 4
 """Of bars that may be candidates; where there are more, comparisons are decided at every bar."""
@@ -86,6 +102,8 @@ class Readings:
         self._relations: dict[tuple[int, int], set[int]] = {}
         self._bounded: dict[int, Bounded] = {}
         self._is_sparse: dict[int, bool] = {}
+        self._coded: dict[int, Coded] = {}
+        self._row_codes: dict[Name, RowCodes] = {}
         self._passing: set[Name] = set()
         self._kept = cast(ArrayCache, rows.kept)
         self._let_go, self._n_blocks = 0, count()
@@ -95,7 +113,12 @@ class Readings:
         self._places = self._list_places([self.part(value) for value in values])
         reads = [read_row(cast(Expression, part.node), layout) for part in self._places]
         self._arrays = RowArrays(rows, workers)
-        self._bank = RowBank(reads, capacity, self._arrays.fill, grows=True)
+        self._bank = RowBank(reads, capacity, self._fill_rows, grows=True)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that an individual reads, at most."""
+        return len(self._places)
 
     @property
     def n_bars(self) -> int:
@@ -114,7 +137,7 @@ class Readings:
             # What was let go must not be held here.
             self._let_go = self._kept.let_go
             self._word_tables.clear()
-        self._addresses: Ints | None = None
+        self._slots: Ints | None = None
         self._found: dict[Name, Ints] = {}
         self._blocks: list[Words] = []
 
@@ -134,6 +157,10 @@ class Readings:
                 self._bounded[made.number] = bounded
                 for condition in (bounded.impossible, *bounded.compares, *bounded.rest):
                     self.part(condition)
+            if isinstance(node, AllOf) and (coded := code_conjunction(node, self._layout)):
+                self._coded[made.number] = coded
+                for condition in (*coded.compares, *coded.rest):
+                    self.part(condition)
         return self._parts[node]
 
     def values(self, setting: Node) -> Floats:
@@ -149,19 +176,27 @@ class Readings:
                 numbers[:, column] = self.values(leaf.node)[chosen]
                 continue
             if leaf in self._places:
-                rows[:, column] = self._find_rows()[chosen, self._places[leaf]]
+                slots = self._find_slots(leaf)[chosen]
+                rows[:, column] = self._arrays.addresses[slots]
             else:
                 # The same at every bar.
                 numbers[:, column] = self._rows.of(cast(Expression, leaf.node))
         return Leaves(rows, numbers)
 
-    def _find_rows(self) -> Ints:
-        """Where all rows [P, R] of the population lie; looked up once it reads one."""
-        if self._addresses is None:
+    def _find_slots(self, row: Part) -> Ints:
+        """Slots [P] of a row; those of all rows are looked up once the population reads one."""
+        if self._slots is None:
             slots = self._bank.bring(self.individuals.here)
             assert slots is not None
-            self._addresses = self._arrays.addresses[slots]
-        return self._addresses
+            self._slots = slots.astype(np.int64)
+        column: Ints = self._slots[:, self._places[row]]
+        return column
+
+    def _fill_rows(self, trees: Sequence[Expression], slots: Ints) -> None:
+        """Compute rows into slots; codes of what was there are none of theirs."""
+        self._arrays.fill(trees, slots)
+        for codes in self._row_codes.values():
+            codes.forget(slots)
 
     def _list_places(self, values: Sequence[Part]) -> dict[Part, int]:
         """The rows that comparisons and these values read, and places of them."""
@@ -199,6 +234,8 @@ class Readings:
         for part in self._parts.values():
             bounded = self._bounded.get(part.number)
             conditions = (bounded.impossible, *bounded.rest) if bounded else ()
+            if part.number in self._coded:
+                conditions += self._coded[part.number].rest
             for below in (*part.below, *map(self.part, conditions)):
                 if isinstance(below.node, Condition):
                     names.add(name_words(below))
@@ -266,6 +303,9 @@ class Readings:
             return shift_words(gather_words(sides, self.n_words), node.bars_ago, self.n_bars)[None]
         if self._pays(part, chosen):
             return self._decide_candidates(self._bounded[part.number], chosen)[None]
+        if part.number in self._coded:
+            coded = self._coded[part.number]
+            return self._decide_coded(coded.compares, coded.rest, chosen)[None]
         below = [
             self.words(condition, chosen)
             for condition in part.below
@@ -345,8 +385,65 @@ class Readings:
 
     def _compare_sides(self, part: Part, relations: Ints, chosen: Ints) -> Words:
         """Words [Q, n, N] of several relations of the same two sides."""
+        if is_coded(part.node, self._layout):
+            compare = part.node
+            return np.stack(
+                [
+                    self._decide_coded(
+                        (replace(compare, relation=cast(Relation, relation)),), (), chosen
+                    )
+                    for relation, number in RELATIONS.items()
+                    if number in relations
+                ]
+            )
         n_bars = np.full(len(chosen), self.n_bars)
         return self._decide(part, self._read_sides(part, chosen), relations, n_bars)
+
+    def _decide_coded(
+        self, compares: Sequence[Compare], rest: Sequence[Condition], chosen: Ints
+    ) -> Words:
+        """Words [n, N] of where some comparisons and all other conditions hold."""
+        shape = len(chosen), len(compares), 2
+        codes, values = np.empty(shape, np.int64), np.empty(shape, np.int64)
+        code_steps, value_steps = np.zeros(shape[1:], np.int64), np.zeros(shape[1:], np.int64)
+        genes = np.ascontiguousarray(self.individuals.here[chosen].T)
+        for k, compare in enumerate(compares):
+            sides = [self.part(compare.left), self.part(compare.right)]
+            row_codes = self._find_codes(sides)
+            for side, part in enumerate(sides):
+                # The right side is the larger one of what is less.
+                at = k, side ^ (compare.relation in LESS)
+                if part in self._places:
+                    slots = self._find_slots(part)[chosen]
+                    rows = self._arrays.addresses
+                    codes[:, *at] = row_codes.bring(slots, rows, self._workers)
+                    values[:, *at], code_steps[at], value_steps[at] = rows[slots], WORD, ITEM
+                else:
+                    gene = genes[part.columns[0]]
+                    codes[:, *at] = SAME.ctypes.data + WORD * row_codes.map.encode(gene)
+                    values[:, *at] = gene.ctypes.data + ITEM * np.arange(len(gene))
+        is_strict = np.array([compare.relation in STRICT for compare in compares], np.int64)
+        coded = CodedSides(codes, code_steps, values, value_steps, is_strict)
+        others = np.empty((len(chosen), len(rest)), np.int64)
+        for number, condition in enumerate(rest):
+            others[:, number] = self.words(self.part(condition), chosen)
+        shared, words = np.zeros(1, np.int64), np.empty((len(chosen), self.n_words), np.uint64)
+        self._workers.run(lambda _: decide_coded(coded, others, shared, words), len(chosen))
+        return words
+
+    def _find_codes(self, sides: Sequence[Part]) -> RowCodes:
+        """Codes under the map that two sides share."""
+        name = tuple(part.number for part in sides)
+        if name not in self._row_codes:
+            genes = [part for part in sides if part not in self._places]
+            if genes:
+                (column,) = genes[0].columns
+                code_map = map_bounds(self._layout.low[column], self._layout.high[column])
+            else:
+                row = self._arrays.row(self._find_slots(sides[0])[0])
+                code_map = map_row(row, int(self._layout.high[self._layout.is_int].max(initial=2)))
+            self._row_codes[name] = RowCodes(code_map, self.n_bars)
+        return self._row_codes[name]
 
     def _decide(self, part: Part, leaves: Leaves, relations: Ints, n_bars: Ints) -> Words:
         """Words [Q, n, M] of relations of two sides at the bars [n] that leaves have."""

@@ -54,6 +54,12 @@ def load_indirect_word(builder, addresses, row, place, i):
     return builder.load(builder.gep(builder.inttoptr(address, WHOLE.as_pointer()), [i]))
 
 
+@instruction(types.void, None, types.int64, types.int64, types.int64)
+def expect_indirect_value(builder, addresses, row, place, bar):
+    """Have the number at `bar` of what lies at the address addresses[row, place] on its way."""
+    expect_line(builder, _address(builder, addresses, row, place, bar))
+
+
 @instruction(eights, types.float64)
 def eight_times(builder, value):
     """The same number in all lanes."""
@@ -161,6 +167,24 @@ def lowest_place(builder, bits):
     kind = ir.FunctionType(WHOLE, [WHOLE, ir.IntType(1)])
     count = builder.module.declare_intrinsic("llvm.cttz", [WHOLE], kind)
     return builder.call(count, [bits, ir.Constant(ir.IntType(1), 1)])
+
+
+@instruction(types.int64, None)
+def count_bits(builder, bits):
+    """How many bits are set."""
+    kind = ir.FunctionType(WHOLE, [WHOLE])
+    count = builder.module.declare_intrinsic("llvm.ctpop", [WHOLE], kind)
+    return builder.call(count, [bits])
+
+
+def expect_line(builder, at):
+    """Fetch the line of a cache that a pointer points to, which is read soon."""
+    byte, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
+    fetch = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+    # To read, into all caches, data.
+    flags = [ir.Constant(flag, number) for number in (0, 3, 1)]
+    builder.call(fetch, [builder.bitcast(at, byte), *flags])
 
 
 def _pointer(builder, columns, row, place):
