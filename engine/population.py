@@ -277,6 +277,11 @@ class PopulationEncoder:
         none = np.empty(0, np.int64)
         self._day_ends = none if self._ends is None else self._ends.list_day_ends()
 
+    @property
+    def n_rows(self) -> int:
+        """Rows that an individual reads, at most."""
+        return self._readings.n_rows
+
     def with_costs(self, costs: Costs) -> Self:
         """The same with other costs; what is read serves both."""
         other = copy(self)

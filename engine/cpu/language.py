@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from itertools import chain
 
 import numpy as np
 
@@ -20,8 +19,9 @@ from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints, Slots
 from strategy.model import Strategy
 
-TOGETHER = 256
-"""Individuals whose rows and conditions are at hand at once."""
+TOGETHER, TOGETHER_WORDS = (256, 512), 2**19
+"""Individuals whose rows and conditions are at hand at once: as many as have so many words of bars,
+between two bounds; fewer where there is no room for their rows."""
 
 
 class LanguageBackend(Backend):
@@ -61,6 +61,12 @@ class LanguageBackend(Backend):
             CpuMarket(spec, bars, rows, self._workers, costs, most_rows)
             for bars, rows in zip(series, self._rows, strict=True)
         ]
+        words = TOGETHER_WORDS * 64 // max(map(len, series))
+        together = max(TOGETHER[0], min(TOGETHER[1], words))
+        n_rows = max(self._markets[0].n_rows, 1)
+        self._has_room = most_rows >= together * n_rows
+        self._together = together if self._has_room else max(1, most_rows // n_rows)
+        self._whole_genes = np.flatnonzero(spec.layout.is_int)
 
     def with_costs(self, costs: Costs) -> "LanguageBackend":
         """The same with other costs; rows serve both."""
@@ -70,8 +76,8 @@ class LanguageBackend(Backend):
 
     @staticmethod
     def slot_bytes(series: Sequence[Bars]) -> int:
-        """Rows have no slots; what one takes over all series."""
-        return sum(len(bars) for bars in series) * 8
+        """Rows have no slots; what one takes over all series, with its codes."""
+        return sum(len(bars) for bars in series) * (8 + 1)
 
     @staticmethod
     def series_bytes(series: Sequence[Bars]) -> int:
@@ -81,11 +87,19 @@ class LanguageBackend(Backend):
     def begin(self, sent: Sent, slots: Slots | None) -> Callable[[], bool] | None:
         """Evaluate; there is nothing left to wait for."""
         genomes, windows, _, out, _ = sent
-        for begin in range(0, len(genomes), TOGETHER):
-            part = slice(begin, begin + TOGETHER)
+        for members in self._share(genomes):
             for number, window_numbers, ranges in by_series(windows):
-                out[part, window_numbers] = self._markets[number].fold(genomes[part], ranges)
+                folded = self._markets[number].fold(genomes[members], ranges)
+                out[np.ix_(members, window_numbers)] = folded
         return lambda: True
+
+    def _share(self, genomes: Floats) -> Iterator[Ints]:
+        """Places of individuals that are evaluated together; neighbours share rows without room."""
+        order: Ints = np.arange(len(genomes))
+        if not self._has_room and self._whole_genes.size:
+            order = np.lexsort(genomes[:, self._whole_genes].T)
+        for begin in range(0, len(genomes), self._together):
+            yield order[begin : begin + self._together]
 
     def list_results(
         self, genomes: Floats, slots: Slots, windows: Sequence[Window], times: Sequence[Ints]
@@ -94,8 +108,7 @@ class LanguageBackend(Backend):
         out = np.empty((len(genomes), len(windows), len(ACCUMULATORS)))
 
         def of_parts() -> Iterator[tuple[Ints, Ints, Results]]:
-            for begin in range(0, len(genomes), TOGETHER):
-                members = np.arange(begin, min(begin + TOGETHER, len(genomes)))
+            for members in self._share(genomes):
                 for number, window_numbers, ranges in by_series(windows):
                     out[np.ix_(members, window_numbers)], listed = self._markets[
                         number
@@ -116,20 +129,10 @@ class LanguageBackend(Backend):
         self, genomes: Floats, slots: Slots, windows: Sequence[Window]
     ) -> list[tuple[Ledger, ...]]:
         """The ledgers [W] of each of several individuals."""
-        return self._list_by_window(
-            windows, lambda number, ranges: self._markets[number].ledgers(genomes, ranges)
-        )
-
-    @staticmethod
-    def _list_by_window(
-        windows: Sequence[Window], list_series: Callable[[int, Ints], list[tuple[Ledger, ...]]]
-    ) -> list[tuple[Ledger, ...]]:
-        """Ledgers [P] of [W], given those of a series by its number and ranges [n, 2]."""
-        window_order: list[int] = []
-        listed: list[list[tuple[Ledger, ...]]] = []
-        for number, window_numbers, ranges in by_series(windows):
-            window_order += window_numbers.tolist()
-            listed.append(list_series(number, ranges))
-        order = np.argsort(window_order).tolist()
-        joined = (list(chain.from_iterable(of_one)) for of_one in zip(*listed, strict=True))
-        return [tuple(ledgers[number] for number in order) for ledgers in joined]
+        by_window: list[dict[int, Ledger]] = [{} for _ in genomes]
+        for members in self._share(genomes):
+            for number, window_numbers, ranges in by_series(windows):
+                listed = self._markets[number].ledgers(genomes[members], ranges)
+                for member, ledgers in zip(members.tolist(), listed, strict=True):
+                    by_window[member] |= zip(window_numbers.tolist(), ledgers, strict=True)
+        return [tuple(ledgers[number] for number in range(len(windows))) for ledgers in by_window]

@@ -42,6 +42,11 @@ class CpuMarket:
         self._prices = build_extremes(bars.open, bars.high, bars.low, bars.close)
         self._encoder = PopulationEncoder(spec, bars, rows, workers, costs, capacity)
 
+    @property
+    def n_rows(self) -> int:
+        """Rows that an individual reads, at most."""
+        return self._encoder.n_rows
+
     def with_costs(self, costs: Costs) -> Self:
         """The same with other costs; what is read serves both."""
         other = copy(self)

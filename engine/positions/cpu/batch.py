@@ -11,12 +11,22 @@ from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.positions.cpu.block_minmax import Extremes
 from engine.positions.cpu.both_sides import Charges, CodedPopulation, take_positions
 from engine.positions.cpu.listing import Work, with_room
-from engine.runtime.compiling.loops import compiled_unlocked
+from engine.runtime.compiling.loops import compiled_uncounted, compiled_unlocked
+from engine.runtime.cpu.bitset import ONE
 from engine.runtime.cpu.simd4 import take
+from engine.runtime.cpu.simd8 import (
+    count_bits,
+    expect_indirect_value,
+    load_value,
+    lowest_place,
+)
 from engine.runtime.cpu.types import Floats, Ints, Listed
 
 WHOLE, NUMBERS = 6, 6
 """Whole numbers and figures of a trade that `take_positions` writes."""
+
+FEW = 32
+"""One signal in so many bars, or fewer: their rows are fetched before they are read."""
 
 COARSE_COLUMNS = 2
 """What stands behind it where each signal is taken, as `note_coarse` writes it."""
@@ -96,6 +106,7 @@ def fold_each(
     stack = np.empty(len(population.steps) + 1)
     p = take(shared, 0)
     while p < population.delay.size:
+        expect_rows(population, p)
         for w in range(windows.shape[0]):
             first = max(windows[w, 0], population.warm_up[p])
             begin(out[p, w])
@@ -112,3 +123,24 @@ def fold_each(
             thread_of[p] = thread
         p = take(shared, 0)
     return whole[:used], numbers[:used]
+
+
+@compiled_uncounted
+def expect_rows(population: CodedPopulation, p: int) -> None:
+    """Have what formulas read at an individual's signals on its way: no walk waits for each."""
+    words, rows = population.words, population.rows
+    for side in range(2):
+        entry = population.entries[p, side]
+        count = 0
+        if entry >= 0:
+            for i in range(words.shape[1]):
+                count += count_bits(load_value(words, entry, i))
+        if 0 < count * FEW < words.shape[1] * 64:
+            for i in range(words.shape[1]):
+                word = load_value(words, entry, i)
+                while word != 0:
+                    bar = i * 64 + lowest_place(word)
+                    word &= word - ONE
+                    for leaf in range(rows.shape[1]):
+                        if load_value(rows, p, leaf) != 0:
+                            expect_indirect_value(rows, p, leaf, bar)
