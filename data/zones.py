@@ -284,7 +284,7 @@ def _settle_repeated(
     ambiguous: Ambiguous | None,
     is_series: bool,
 ) -> tuple[str, ...]:
-    """Give times that a clock shows twice their offset in `shift_ns` [K], where it has one reading.
+    """Give repeated times of a clock their offset in `shift_ns` [K], if it has one reading.
 
     `known_ns` are local times [N], and `places` [K] the doubtful ones.
     """

@@ -2,7 +2,7 @@
 
 StrategyError
 ├── GeneError        a gene, a bound or a genome is not legal
-├── IndicatorError   an indicator was asked for something it cannot compute
+├── IndicatorError   an indicator cannot compute a request
 └── PlacedError      a mistake in a person's own file, with its line (`strategy.source_location`)
 """
 

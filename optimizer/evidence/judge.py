@@ -158,9 +158,9 @@ def judge_searched(
     observer: Observer,
     executor: Executor | None,
 ) -> Judgement | None:
-    """Judge a run as far as was asked for; its judgement, None where there is none.
+    """Judge a run by its plan; its judgement, None without one.
 
-    One that had ended before is judged where flags ask for it, and where its judge was killed.
+    An ended run is judged on a flag, or after a killed judge.
     """
     path = Path(result.path)
     with RunStore.open(path) as store:
@@ -193,7 +193,7 @@ def judge_searched(
 def naming_resume(
     path: Path, settings: EvidenceSettings, pick: int | None = None, *, is_open: bool = False
 ) -> Iterator[None]:
-    """Say how to go on with a judge that was stopped, or whose GPU, cluster or disk failed."""
+    """Name the way on after a judge was stopped, or its GPU, cluster or disk failed."""
     kept = partial(_describe_kept, path, settings, pick, is_open)
     try:
         yield

@@ -26,13 +26,13 @@ class JudgedRun:
     Attributes:
         store: Of the run, open for writing.
         result: Its result.
-        whole: Its task, with what it held out.
+        whole: Its task, with held-out bars.
         task: The same on the bars that it searched, to the generations that it reached.
-        again: The same, which ends as the run was asked to end: its search on other bars.
+        again: The same with the run's own ending: its search on other bars.
         warm_start: [N, G] genomes that it began with.
         front: [F, G] genomes of its members by number.
-        device: That which searched it, or that of `engine`.
-        notes: On parts that are left out.
+        device: The device of the search, or that of `engine`.
+        notes: On omitted parts.
     """
 
     def __init__(

@@ -47,8 +47,8 @@ class ExpressionLines:
     """Python that computes rows of `bars`, each row once, in the order of their use.
 
     Attributes:
-        lines: What has to stand before whatever was asked for.
-        functions: What these lines call.
+        lines: Code that has to stand before the requested rows.
+        functions: Functions that these lines call.
     """
 
     comment = "#"

@@ -53,7 +53,7 @@ class Stream:
         return *self._key, first, -(-(self._n_taken + count) // BLOCK) - first, to
 
     def take_drawn(self, numbers: Floats, begin: int, count: int) -> None:
-        """Take so many numbers from a fill, where it begins."""
+        """Take so many numbers from the beginning of a fill."""
         begin += self._n_taken % BLOCK
         self._drawn = numbers[begin : begin + count]
 
@@ -110,7 +110,7 @@ class Draws:
         self._next = following, self._thread.submit(following.ahead, self._foresee())
 
     def __call__(self, purpose: str) -> Stream:
-        """The stream of a purpose, where it was left."""
+        """The stream of a purpose, at its last position."""
         if purpose not in self._streams:
             key = build_key(self._seed, self._generation, purpose)
             self._streams[purpose] = Stream(key)

@@ -6,7 +6,7 @@ from strategy.genes import Floats
 
 
 def obv(close: Floats, volume: Floats) -> Floats:
-    """Volume added where the close rises and taken away where it falls.
+    """Volume added on a rise of the close and taken away on a fall.
 
     Args:
         close: [T], price.

@@ -41,7 +41,7 @@ class InStepSetup(ABC, Generic[Job, Result]):
     """Setup of searches that advance together, each with the result that it has alone.
 
     Attributes:
-        task: With the generations that the run reached; without what is held out.
+        task: With the generations that the run reached; without held-out bars.
     """
 
     task: "Task"
@@ -152,7 +152,7 @@ class OnWindows(OneSearchSetup[int, Result]):
 
     Attributes:
         warm_start: [N, G] genomes that the run began with.
-        engine: Of the task's series, whose rows serve all; made when it is needed if None. It
+        engine: Of the task's series, with rows for all; made on demand if None. It
             stays in its process.
     """
 
