@@ -4,7 +4,7 @@
 
 Problems of the RE suite need its file: ``--suite reproblem.py -- re21 re22``.
 
-Each search judges 20,000 individuals, or --evaluations, with each of five seeds; with --seconds
+Each search judges 20,000 individuals, or --evaluations, with each of five --seeds; with --seconds
 it has so much processor time instead. Rivals are given all that they ever
 evaluated, whatever they would return: of that, the undominated. Ours is given its final archive.
 Objectives are scaled so that the undominated of all searches span 0 to 1, the reference point lies
@@ -127,6 +127,7 @@ def main() -> None:
     parser.add_argument("--real", type=Path, required=True)
     parser.add_argument("--rivals", nargs="*", choices=RIVALS, default=list(RIVALS))
     parser.add_argument("--keep", type=Path)
+    parser.add_argument("--seeds", type=int, default=len(SEEDS), help="how many, at most 5")
     parser.add_argument("--evaluations", type=int, default=EVALUATIONS)
     parser.add_argument("--seconds", type=float, help="of processor time, in place of evaluations")
     parser.add_argument("--suite", type=Path, help="reproblem.py, for problems re21 to cre51")
@@ -138,7 +139,8 @@ def main() -> None:
     for name in given.problems:
         began = time.perf_counter()
         fronts = {
-            method: [load_front(name, method, seed, given) for seed in SEEDS] for method in methods
+            method: [load_front(name, method, seed, given) for seed in SEEDS[: given.seeds]]
+            for method in methods
         }
         by_search[name] = volumes(fronts)
         medians = {method: float(np.median(part)) for method, part in by_search[name].items()}
