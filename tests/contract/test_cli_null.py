@@ -15,7 +15,9 @@ from optimizer.evidence.betting import compute_wealth
 from optimizer.evidence.null_markets import NullMarkets
 from tests.support.commands import write_market
 
-LENGTH, START = 3000, "1970-01-12"
+pytestmark = pytest.mark.slow
+
+LENGTH, START, END = 3000, "1970-01-12", "1970-01-25"
 
 
 @pytest.fixture
@@ -50,18 +52,19 @@ def rank_values(copies, above, kinds=("shuffled",)):
 
 
 def test_copies_are_null_markets_of_the_judge(command, exported):
-    """The real bars and each copy, to the last bit; bars before the range stay."""
-    assert exported("--count", 3, "--mirrored", "--start", START, "--seed", 7).code == 0
+    """The real bars and each copy, to the last bit; bars before the range stay, none follows."""
+    wanted = ("--count", 3, "--mirrored", "--start", START, "--end", END, "--seed", 7)
+    assert exported(*wanted).code == 0
     bars = load_bars("csv:bars.csv")
-    window = Window.between(bars, START, None)
+    window = Window.between(bars, START, END)
     made = NullMarkets([bars], [window], 7)
-    assert window.start > 0
+    assert 0 < window.start < window.end < len(bars)
     order = read_order()
     assert sorted(order) == [f"m{n:03d}" for n in range(1, 8)]
     for name, label in order.items():
         kind, _, number = label.partition(" ")
         (expected,) = {
-            "real": lambda _: (bars,), "shuffled": made.shuffle_market,
+            "real": lambda _: (bars.until(window.end),), "shuffled": made.shuffle_market,
             "mirrored": made.mirror_market,
         }[kind](int(number or 0))  # fmt: skip
         read = load_bars(f"nulls/{name}/bars.csv")
