@@ -82,6 +82,6 @@ def null_judge(folder: str | Path, results: Mapping[str, float] | str | Path) ->
     from optimizer.nulls.folder import NullFolder
     from optimizer.nulls.judge import judge_results, read_results
 
-    is_table = isinstance(results, Mapping)
+    opened, is_table = NullFolder.open(Path(folder)), isinstance(results, Mapping)
     read = dict(results) if is_table else read_results(Path(results))  # type: ignore[arg-type]
-    return judge_results(NullFolder.open(Path(folder)), read)
+    return judge_results(opened, read)
