@@ -105,7 +105,8 @@ class Apart:
         details = list_details(self.task, self.genome, ledgers)[self._number]
         trades = collect_trades([ledger], [self.window], markets.series, self.task.costs, [details])
         symbols = [markets.symbols[self._number]]
-        return build_trades_frame(trades, symbols, [self.window]).drop(columns=["window", "sample"])
+        frame = build_trades_frame(trades, symbols, [self.window], markets.series)
+        return frame.drop(columns=["window", "sample"])
 
 
 def _trades_as_bytes(ledger: Ledger) -> list[bytes]:

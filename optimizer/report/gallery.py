@@ -1,14 +1,20 @@
-"""Every chart of a run, by what it shows."""
+"""Registry of the charts of a run, which page, Python and live pages share."""
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import wraps
+from math import isnan
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from data.plain import methods_take_plain
 from data.timeframe import UNITS_NS
 from engine.accounts.account import Account
 from optimizer.errors import ConfigError
 from optimizer.report.account import (
     build_hold_curve,
+    find_hold_scale,
     match_hold,
     monthly_returns,
     rolling_sharpe,
@@ -16,7 +22,7 @@ from optimizer.report.account import (
 from optimizer.report.charts import account as account_charts
 from optimizer.report.charts import front as front_charts
 from optimizer.report.charts import judged, price, progress, results
-from optimizer.report.charts.chart import Chart
+from optimizer.report.charts.chart import Chart, Trace
 from optimizer.report.grids import (
     MOST_MEASURED,
     Candidates,
@@ -24,13 +30,16 @@ from optimizer.report.grids import (
     find_candidates,
     is_lattice,
 )
+from optimizer.report.pick import require_place
 from optimizer.report.schedule import (
     build_schedule_account,
     collect_step_genes,
     find_schedule,
     parse_ns,
+    require_schedule,
     stitched_curve,
 )
+from optimizer.report.strategy_rows import find_rows
 from optimizer.report.tables import Tables
 from optimizer.report.trades import (
     PAYMENTS,
@@ -43,14 +52,311 @@ from optimizer.report.trades import (
     by_side,
     by_weekday,
     compute_cost_facts,
+    measure_excursions,
 )
 from optimizer.run.points import wants_more
 from optimizer.search.generation import Floats
 from optimizer.store.result import choose_noun
 from strategy.errors import unknown
 
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
 GROUPS = ("hour", "weekday", "symbol", "reason", "side")
 """Keys that trades can be grouped by."""
+
+
+@methods_take_plain(ConfigError)
+class Charts:
+    """Charts of one run by what they show; ``run.plot`` has each as a figure of plotly.
+
+    >>> from optimizer import load_run
+    >>> figure = load_run(example).plot.front()
+    >>> figure.layout.title.text
+    'strength against max drawdown'
+
+    Args:
+        run: Of which they are.
+        trades: Trades of members, where they are known already.
+    """
+
+    def __init__(self, run: Tables, trades: Mapping[int, Trades] | None = None) -> None:
+        self._run, self._known = run, trades or {}
+
+    def front(self, x: str | None = None, y: str | None = None, colour: str | None = None) -> Chart:
+        """Members of the front by two numbers, any columns of ``run.front``.
+
+        The last and the first objective unless others are named.
+        """
+        columns = collect_front_columns(self._run)
+        first, *others = self._run.objectives
+        x = x or (others[-1] if others else "trades")
+        y = y or first
+        free = [name for name in self._run.objectives if name not in (x, y)]
+        colour = colour or (free[0] if free else None)
+        for column in filter(None, (x, y, colour)):
+            if column not in columns:
+                raise ConfigError(unknown("column", column, list(columns)))
+        return front_charts.front_2d(columns, x, y, colour)
+
+    def front_3d(self) -> Chart:
+        """Members of the front by their first three objectives."""
+        run = self._run
+        if len(run.objectives) < 3:
+            raise ConfigError(f"run '{run.id}' has {len(run.objectives)} objectives, 3 are needed")
+        return front_charts.front_3d(collect_front_columns(run), run.objectives[:3])
+
+    def parallel(self) -> Chart:
+        """Members of the front as lines through all their genes and objectives."""
+        run = self._run
+        return front_charts.parallel(
+            collect_front_columns(run),
+            (*run.genes, *run.objectives),
+            run.objectives[0],
+            run.header.options,
+        )
+
+    def convergence(self, what: str = "hypervolume") -> Chart:
+        """Hypervolume of the front, or the best of one objective, over the generations."""
+        run, history = self._run, self._run.history
+        if what == "hypervolume" and (history.volume > 0).any():
+            return progress.hypervolume(history.volume_generations, history.volume)
+        names = ["hypervolume", *run.objectives]
+        if what not in names:
+            raise ConfigError(unknown("measure", what, names))
+        # Without a volume the first objective is shown.
+        place = max(names.index(what) - 1, 0)
+        best, median = run.header.natural(history.best), run.header.natural(history.median)
+        return progress.best_objective(
+            history.generations, run.objectives[place], best[:, place], median[:, place]
+        )
+
+    def gene(self, gene: str) -> Chart:
+        """How a gene spread over the population, generation by generation."""
+        run, g = self._run, self._run.number_of_gene(gene)
+        return progress.gene_fan(
+            gene,
+            run.history.generations,
+            run.history.quantiles[:, g],
+            run.bounds[g],
+            run.genomes[:, g],
+            run.header.options.get(gene, ()),
+        )
+
+    def heatmap(
+        self, x: str | None = None, y: str | None = None, metric: str | None = None
+    ) -> Chart:
+        """A metric over two genes, of each cell the best; ``run.grid`` has its numbers.
+
+        Without genes the two that explain most of the metric, which is the first objective unless
+        another is named.
+
+        Raises:
+            ConfigError: When there is no such gene or metric, or fewer than two genes vary.
+        """
+        run = self._run
+        metric = metric or run.objectives[0]
+        candidates = find_candidates(run, metric)
+        if x is None or y is None:
+            genes = choose_genes(candidates, run.bounds, run.header.is_category)
+            if genes is None:
+                raise ConfigError(f"run '{run.id}' has no two genes that vary")
+        else:
+            genes = run.number_of_gene(x), run.number_of_gene(y)
+        return draw_heat_map(run, candidates, genes, metric)
+
+    def answer(self) -> Chart:
+        """Equity of the pick, shaded where it was tested in folds and held out.
+
+        Of a run with a schedule that of all its steps, which its verdict is about.
+        """
+        run = self._run
+        if find_schedule(run) is not None:
+            stitched = build_schedule_account(run)
+            hold = account_charts.HeldBars(*match_hold(stitched.holding, stitched.curve))
+            return account_charts.draw_schedule_equity(stitched.curve, hold, stitched.dates_ns)
+        curve = run.equity_curve(self._trades(0 if run.pick is None else run.pick.member))
+        hold = account_charts.HeldBars(*match_hold(build_holding(run), curve))
+        return account_charts.answer(curve, hold, _list_parts(run))
+
+    def folds(self) -> Chart:
+        """Equity of one account that trades the pick of each fold in its test.
+
+        Raises:
+            ConfigError: When the run was not searched again in folds, or none of them traded.
+        """
+        run = self._run
+        curve = stitched_curve(run)
+        if curve is None:
+            raise ConfigError(f"run '{run.id}': no fold traded on bars that are here")
+        tested = [part.start_ns for part in _list_parts(run) if part.name == account_charts.FOLDED]
+        return account_charts.draw_fold_equity(curve, tested)
+
+    def schedule(self) -> Chart:
+        """Equity of the account of all steps of a schedule, a line where each begins.
+
+        Raises:
+            ConfigError: When the run was not searched again through time.
+        """
+        require_schedule(self._run)
+        return self.answer()
+
+    def step_genes(self) -> Chart:
+        """Genes of the picks of all steps of a schedule, as shares of their bounds."""
+        genes = collect_step_genes(self._run)
+        return progress.draw_step_genes(genes.dates_ns, genes.names, genes.shares)
+
+    def equity(self, *members: int) -> Chart:
+        """Equity and drawdown of members against holding, at the volatility of the first."""
+        run = self._run
+        holding = build_holding(run)
+        scale = find_hold_scale(holding, run.equity_curve(self._trades((*members, 0)[0])))
+        frame = draw_equity_frame(run, holding, [], 1.0 if isnan(scale) else scale)
+        lines = [self.member_equity(member) for member in members or (0,)]
+        return replace(frame, data=[*frame.data, *(trace for line in lines for trace in line.data)])
+
+    def member_equity(self, member: int) -> Chart:
+        """Equity and drawdown of a member alone."""
+        run = self._run
+        curve = run.equity_curve(self._trades(member))
+        return account_charts.equity(curve, run.name_member(member))
+
+    def monthly(self, member: int) -> Chart:
+        """Returns of a member by month, year by year, beside holding."""
+        run, curve = self._run, self._run.equity_curve(self._trades(member))
+        bar_times = run.days * UNITS_NS["d"]
+        years, table = monthly_returns(curve, bar_times)
+        _, held = monthly_returns(build_hold_curve(build_holding(run), 1.0), bar_times)
+        return account_charts.monthly(years, table, run.name_member(member), held[:, 12])
+
+    def rolling_sharpe(self, member: int) -> Chart:
+        """Sharpe ratio a day of a member over the 90 days up to each."""
+        run = self._run
+        ratios = rolling_sharpe(self._trades(member), run.days)
+        return account_charts.sharpe_over_time(run.days, ratios, run.name_member(member))
+
+    def price(self, member: int, series: int = 0) -> Chart:
+        """Prices of a series with rows of the strategy, entries and exits of a member."""
+        run = self._run
+        frame = draw_market(run, require_place("the run", "series", series, len(run.series)))
+        lines, marks = (
+            self.rows(member, series),
+            price.entries_and_exits(self._trades(member), series),
+        )
+        return replace(frame, alt=marks.alt, data=[*frame.data, *lines, *marks.data])
+
+    def rows(self, member: int, series: int = 0) -> Sequence[Trace]:
+        """Lines of a strategy's rows that are prices."""
+        window = self._run.task.markets.ranges[series]
+        rows = [row for row in find_rows(self._run, member, series) if row.is_price]
+        bars = slice(window.start, window.end)
+        return price.draw_rows(rows, self._run.series[series].timestamp, bars)
+
+    def trade(self, member: int, number: int) -> Chart:
+        """One trade of a member bar by bar, with rows of the strategy.
+
+        `number` is its row in ``run.trades(member)``.
+        """
+        trades = self._trades(member)
+        series = int(trades.series[require_place("the member", "trade", number, len(trades))])
+        rows = find_rows(self._run, member, series)
+        return price.trade(self._run.series[series], trades, number, rows)
+
+    def excursions(self, member: int) -> Chart:
+        """How far each trade of a member went for it and against it (MFE and MAE), and its R."""
+        trades = self._trades(member)
+        best, worst = measure_excursions(trades, self._run.series)
+        return results.excursions(trades.r, best, worst)
+
+    def distribution(self, member: int) -> Chart:
+        """How the results of a member's trades are spread."""
+        return results.distribution(self._trades(member))
+
+    def by(self, member: int, group: str) -> Chart:
+        """Results of a member by hour, weekday, symbol, side, or exits by reason."""
+        trades = self._trades(member)
+        if group == "hour":
+            return results.draw_group_results(trades, by_hour, "results by hour, UTC")
+        if group == "weekday":
+            return results.draw_group_results(trades, by_weekday, "results by weekday")
+        if group == "symbol":
+            return _group_by_label(self._run, trades)
+        if group == "side":
+            return results.draw_group_results(trades, by_side, "results by side")
+        if group == "reason":
+            return results.draw_group_results(trades, by_reason, "exits by reason", show="trades")
+        raise ConfigError(unknown("group", group, list(GROUPS)))
+
+    def costs(self, member: int) -> Chart:
+        """Costs of a member's trading in-sample, and at which of them nothing would be left."""
+        trades, costs = self._trades(member), self._run.task.costs
+        chosen = ~trades.is_held_out
+        is_charged = bool(PAYMENTS.keys() & trades.details.keys())
+        return results.cost_line(
+            compute_cost_facts(trades, chosen, costs),
+            costs,
+            has_trades=bool(chosen.any()),
+            is_uncharged=not is_charged and bool((trades.side[chosen] < 0).any()),
+        )
+
+    def null(self) -> Chart:
+        """Strengths of null searches, and of the pick; of null schedules where there are some."""
+        judgement = self._run.judgement
+        made = None if judgement is None else judgement.schedule
+        if made is not None and made.null is not None:
+            return judged.null_strengths(made.null, made.strength, "schedules")
+        if judgement is None or judgement.null is None:
+            raise ConfigError(
+                f"run '{self._run.id}' was not held against null searches: judge it first"
+            )
+        pick = judgement.pick
+        return judged.null_strengths(judgement.null, None if pick is None else pick.strength)
+
+    def power(self) -> Chart:
+        """Shares of markets with a planted edge that the search finds."""
+        judgement = self._run.judgement
+        if judgement is None or judgement.power is None:
+            raise ConfigError(
+                f"power of run '{self._run.id}' was not measured yet: measure it first"
+            )
+        return judged.edges_found(judgement.power)
+
+    def at_costs(self) -> Chart:
+        """Strength of the pick at multiples of the costs that were charged."""
+        judgement = self._run.judgement
+        if judgement is None or judgement.robust is None:
+            raise ConfigError(f"run '{self._run.id}' was not judged yet: judge it first")
+        return judged.strength_at_costs(judgement.robust)
+
+    def is_first(self, member: int) -> bool:
+        """Whether it is the first of the members whose trades are known."""
+        return member == next(iter(self._known), None)
+
+    def _trades(self, member: int) -> Trades:
+        known = self._known.get(member)
+        return self._run.trade_columns(member) if known is None else known
+
+
+class Plots:
+    """Charts of a run as figures of plotly, by the names of `Charts`."""
+
+    def __init__(self, run: Tables) -> None:
+        self._charts = Charts(run)
+
+    def __getattr__(self, name: str) -> "Callable[..., Figure]":
+        if name.startswith("_"):
+            raise AttributeError(name)
+        chart = getattr(self._charts, name)
+
+        @wraps(chart)
+        def draw(*values: object, **named: object) -> "Figure":
+            drawn: Chart = chart(*values, **named)
+            return drawn.figure()
+
+        return draw
+
+    def __dir__(self) -> list[str]:
+        return [name for name in vars(Charts) if not name.startswith("_")]
 
 
 def collect_front_columns(run: Tables) -> dict[str, Floats]:
@@ -62,68 +368,7 @@ def collect_front_columns(run: Tables) -> dict[str, Floats]:
     }
 
 
-def front(run: Tables, x: str | None, y: str | None, colour: str | None) -> Chart:
-    """Members by two numbers; the last and the first objective unless others are named."""
-    columns = collect_front_columns(run)
-    first, *others = run.objectives
-    x = x or (others[-1] if others else "trades")
-    y = y or first
-    free = [name for name in run.objectives if name not in (x, y)]
-    colour = colour or (free[0] if free else None)
-    for column in filter(None, (x, y, colour)):
-        if column not in columns:
-            raise ConfigError(unknown("column", column, list(columns)))
-    return front_charts.front_2d(columns, x, y, colour)
-
-
-def front_3d(run: Tables) -> Chart:
-    """Members by their first three objectives."""
-    if len(run.objectives) < 3:
-        raise ConfigError(f"run '{run.id}' has {len(run.objectives)} objectives, 3 are needed")
-    return front_charts.front_3d(collect_front_columns(run), run.objectives[:3])
-
-
-def parallel(run: Tables) -> Chart:
-    """Members as lines through all genes and objectives."""
-    return front_charts.parallel(
-        collect_front_columns(run),
-        (*run.genes, *run.objectives),
-        run.objectives[0],
-        run.header.options,
-    )
-
-
-def convergence(run: Tables) -> list[Chart]:
-    """Hypervolume, then the best of each objective, over the generations."""
-    history = run.history
-    charts = []
-    if (history.volume > 0).any():
-        charts.append(progress.hypervolume(history.volume_generations, history.volume))
-    best, median = run.header.natural(history.best), run.header.natural(history.median)
-    for o, objective in enumerate(run.objectives):
-        charts.append(
-            progress.best_objective(history.generations, objective, best[:, o], median[:, o])
-        )
-    return charts
-
-
-def genes(run: Tables) -> list[Chart]:
-    """How each gene spread over the population, generation by generation."""
-    history = run.history
-    return [
-        progress.gene_fan(
-            gene,
-            history.generations,
-            history.quantiles[:, g],
-            run.bounds[g],
-            run.genomes[:, g],
-            run.header.options.get(gene, ()),
-        )
-        for g, gene in enumerate(run.genes)
-    ]
-
-
-def heat_map(run: Tables, candidates: Candidates, pair: tuple[int, int], metric: str) -> Chart:
+def draw_heat_map(run: Tables, candidates: Candidates, pair: tuple[int, int], metric: str) -> Chart:
     """A metric over two genes, by their places, of all candidates in a cell the best."""
     cells = candidates.grid(pair, maximise=wants_more(metric))
     names = run.genes[pair[0]], run.genes[pair[1]]
@@ -138,7 +383,13 @@ def main_heat_map(run: Tables) -> Chart | None:
     metric = run.objectives[0]
     candidates = find_candidates(run, metric, MOST_MEASURED)
     pair = choose_genes(candidates, run.bounds, run.header.is_category)
-    return None if pair is None else heat_map(run, candidates, pair, metric)
+    return None if pair is None else draw_heat_map(run, candidates, pair, metric)
+
+
+def list_convergence(run: Tables) -> list[str]:
+    """Names of what there is of the search over its generations."""
+    has_volume = bool((run.history.volume > 0).any())
+    return [*(["hypervolume"] if has_volume else []), *run.objectives]
 
 
 def held_out_ns(run: Tables, series: int) -> int | None:
@@ -154,7 +405,9 @@ def build_holding(run: Tables) -> Account:
     return Account(tuple(markets.series), tuple(markets.ranges), names, costs)
 
 
-def equity_frame(run: Tables, holding: Account, others: list[Trades], scale: float = 1.0) -> Chart:
+def draw_equity_frame(
+    run: Tables, holding: Account, others: list[Trades], scale: float = 1.0
+) -> Chart:
     """Buying and holding with a share of the account, and the equity of members beside it."""
     hold = build_hold_curve(holding, scale)
     curves = [run.equity_curve(trades) for trades in others]
@@ -165,33 +418,11 @@ def equity_frame(run: Tables, holding: Account, others: list[Trades], scale: flo
     return account_charts.equity_frame(hold, ends, curves, start_ns)
 
 
-def equity(run: Tables, member: int, trades: Trades) -> Chart:
-    """Equity and drawdown of a member."""
-    return account_charts.equity(run.equity_curve(trades), run.name_member(member))
-
-
-def answer(run: Tables, trades: Trades | None = None) -> Chart:
-    """Equity that the verdict is about: of all steps of a schedule, or else of the pick.
-
-    That of the pick goes over the bars that it was searched, tested and held out on; `trades` are
-    its, where they are known.
-    """
-    if find_schedule(run) is not None:
-        return _draw_schedule_equity(run)
-    if trades is None:
-        trades = run.trade_columns(0 if run.pick is None else run.pick.member)
-    curve = run.equity_curve(trades)
-    hold = account_charts.HeldBars(*match_hold(build_holding(run), curve))
-    return account_charts.answer(curve, hold, _list_parts(run))
-
-
-def draw_fold_equity(run: Tables) -> Chart | None:
-    """Equity of the picks of folds, each in its test; None where none of them traded."""
-    curve = stitched_curve(run)
-    if curve is None:
-        return None
-    tested = [part.start_ns for part in _list_parts(run) if part.name == account_charts.FOLDED]
-    return account_charts.draw_fold_equity(curve, tested)
+def draw_market(run: Tables, series: int) -> Chart:
+    """Prices of a series."""
+    chart = price.market(run.series[series], run.task.markets.ranges[series])
+    border = account_charts.border(held_out_ns(run, series))
+    return replace(chart, layout={**chart.layout, **border})
 
 
 def _list_parts(run: Tables) -> list[account_charts.BarsPart]:
@@ -211,102 +442,6 @@ def _list_parts(run: Tables) -> list[account_charts.BarsPart]:
         times = series[window.series].timestamp[window.start : window.end]
         parts.append(account_charts.BarsPart(account_charts.HELD, int(times[0]), int(times[-1])))
     return parts
-
-
-def monthly(run: Tables, member: int, trades: Trades) -> Chart:
-    """Returns of a member by month."""
-    years, table = monthly_returns(run.equity_curve(trades), run.days * UNITS_NS["d"])
-    return account_charts.monthly(years, table, run.name_member(member))
-
-
-def sharpe_over_time(run: Tables, member: int, trades: Trades) -> Chart:
-    """Sharpe ratio of a member over the days up to each."""
-    ratios = rolling_sharpe(trades, run.days)
-    return account_charts.sharpe_over_time(run.days, ratios, run.name_member(member))
-
-
-def market(run: Tables, series: int) -> Chart:
-    """Prices of a series."""
-    chart = price.market(run.series[series], run.task.markets.ranges[series])
-    border = account_charts.border(held_out_ns(run, series))
-    return replace(chart, layout={**chart.layout, **border})
-
-
-def draw_group_results(run: Tables, trades: Trades, by: str) -> Chart:
-    """Results of trades by something that they share, one of `GROUPS`."""
-    if by == "hour":
-        return results.draw_group_results(trades, by_hour, "results by hour, UTC")
-    if by == "weekday":
-        return results.draw_group_results(trades, by_weekday, "results by weekday")
-    if by == "symbol":
-        return _group_by_label(run, trades)
-    if by == "side":
-        return results.draw_group_results(trades, by_side, "results by side")
-    if by == "reason":
-        return results.draw_group_results(trades, by_reason, "exits by reason", show="trades")
-    raise ConfigError(unknown("group", by, list(GROUPS)))
-
-
-def costs(run: Tables, trades: Trades) -> Chart:
-    """Costs of in-sample trading, and how dear it could be."""
-    chosen = ~trades.is_held_out
-    facts = compute_cost_facts(trades, chosen, run.task.costs)
-    is_charged = bool(PAYMENTS.keys() & trades.details.keys())
-    return results.cost_line(
-        facts,
-        run.task.costs,
-        has_trades=bool(chosen.any()),
-        is_uncharged=not is_charged and bool((trades.side[chosen] < 0).any()),
-    )
-
-
-def _draw_schedule_equity(run: Tables) -> Chart:
-    """Equity of the account of all steps of a schedule, beside holding the same bars."""
-    stitched = build_schedule_account(run)
-    hold = account_charts.HeldBars(*match_hold(stitched.holding, stitched.curve))
-    return account_charts.draw_schedule_equity(stitched.curve, hold, stitched.dates_ns)
-
-
-def draw_step_genes(run: Tables) -> Chart:
-    """Genes of the picks of all steps of a schedule."""
-    genes = collect_step_genes(run)
-    return progress.draw_step_genes(genes.dates_ns, genes.names, genes.shares)
-
-
-def has_null(run: Tables) -> bool:
-    """Whether a run, or its schedule, was held against null markets."""
-    judgement = run.judgement
-    if judgement is None:
-        return False
-    made = judgement.schedule
-    return judgement.null is not None or (made is not None and made.null is not None)
-
-
-def null(run: Tables) -> Chart:
-    """Strengths of null searches, and of the pick; where there are some, of null schedules."""
-    judgement = run.judgement
-    made = None if judgement is None else judgement.schedule
-    if made is not None and made.null is not None:
-        return judged.null_strengths(made.null, made.strength, "schedules")
-    if judgement is None or judgement.null is None:
-        raise ConfigError(f"run '{run.id}' was not held against null searches: judge it first")
-    return judged.null_strengths(
-        judgement.null, None if judgement.pick is None else judgement.pick.strength
-    )
-
-
-def power(run: Tables) -> Chart:
-    """Planted edges that the search finds."""
-    if run.judgement is None or run.judgement.power is None:
-        raise ConfigError(f"power of run '{run.id}' was not measured yet: measure it first")
-    return judged.edges_found(run.judgement.power)
-
-
-def at_costs(run: Tables) -> Chart:
-    """Strength of the pick at other costs."""
-    if run.judgement is None or run.judgement.robust is None:
-        raise ConfigError(f"run '{run.id}' was not judged yet: judge it first")
-    return judged.strength_at_costs(run.judgement.robust)
 
 
 def _group_by_label(run: Tables, trades: Trades) -> Chart:

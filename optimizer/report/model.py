@@ -1,7 +1,7 @@
 """Model of a page: the words of its static part, and the data that its script draws."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,13 +19,14 @@ from optimizer.formatting import (
 from optimizer.report import gallery
 from optimizer.report.account import describe_drawdowns, find_hold_scale
 from optimizer.report.charts import price, results
-from optimizer.report.charts.chart import milliseconds, words
+from optimizer.report.charts.chart import OF_ROWS, Chart, milliseconds, words
 from optimizer.report.charts.front import metric_axis
 from optimizer.report.regimes import CELLS, Regimes, find_regimes
-from optimizer.report.schedule import find_schedule
+from optimizer.report.schedule import find_schedule, stitched_curve
+from optimizer.report.strategy_rows import find_rows
 from optimizer.report.tables import Tables
 from optimizer.report.trade_marks import Plain, pack_trades
-from optimizer.report.trades import Ints, Trades
+from optimizer.report.trades import Ints, Trades, summarize_sides
 from optimizer.run.trade_details import list_legs
 from optimizer.store.result import Member, choose_noun
 
@@ -40,6 +41,9 @@ MOST_TRADES = 250_000
 
 MOST_BARS = 150_000
 """Bars that a page carries, to show trades bar by bar."""
+
+MOST_ROW_VALUES = 100_000
+"""Values of rows of the first member's strategy that a page carries."""
 
 MOST_SERIES = 24
 """Series whose prices a page shows whole."""
@@ -84,9 +88,10 @@ def choose_members(run: Tables, member: int | None) -> Chosen:
 def build_page_data(run: Tables, chosen: Chosen | None) -> Plain:
     """Everything that the script of a page draws."""
     shared: Plain = {}
+    charts = gallery.Charts(run)
     if run.is_search:
-        shared["convergence"] = gallery.convergence(run)
-        shared["genes"] = gallery.genes(run)
+        shared["convergence"] = [charts.convergence(n) for n in gallery.list_convergence(run)]
+        shared["genes"] = [charts.gene(name) for name in run.genes]
         shared["heatmap"] = gallery.main_heat_map(run)
         shared |= _build_evidence_charts(run)
     data: Plain = {
@@ -103,6 +108,7 @@ def build_page_data(run: Tables, chosen: Chosen | None) -> Plain:
         "command": f"{write_command('report', run.path)} --member ",
         "hasBars": not run.bars_problem,
         "bars": {},
+        "rows": {},
         "shownSeries": [],
         "windows": [],
         "noun": "symbol",
@@ -119,7 +125,7 @@ def build_page_data(run: Tables, chosen: Chosen | None) -> Plain:
     shared |= _build_front_charts(run)
     if not run.bars_problem:
         trades = dict(_load_within_room(run, chosen))
-        shared |= _build_answer_charts(run, trades)
+        shared |= _build_answer_charts(run, gallery.Charts(run, trades))
         data |= _build_details(run, trades)
         shared |= _build_detail_charts(run, list(trades.values()))
     return data
@@ -162,39 +168,35 @@ def _list_front_columns(run: Tables) -> Plain:
 
 def _build_evidence_charts(run: Tables) -> Plain:
     """Charts of evidence, as far as there is some."""
-    judgement = run.judgement
-    charts: Plain = {}
-    if gallery.has_null(run):
-        charts["null"] = gallery.null(run)
-    if judgement is not None and judgement.power is not None:
-        charts["power"] = gallery.power(run)
-    if judgement is not None and judgement.robust is not None:
-        charts["at_costs"] = gallery.at_costs(run)
-    return charts
+    judgement, charts = run.judgement, gallery.Charts(run)
+    if judgement is None:
+        return {}
+    schedule = judgement.schedule
+    drawn = {
+        "null": judgement.null or (schedule and schedule.null),
+        "power": judgement.power,
+        "at_costs": judgement.robust,
+    }
+    return {name: getattr(charts, name)() for name, part in drawn.items() if part is not None}
 
 
-def _build_answer_charts(run: Tables, known: Mapping[int, Trades]) -> Plain:
+def _build_answer_charts(run: Tables, charts: gallery.Charts) -> Plain:
     """Equity of the pick, of the picks of folds, and of a schedule, as far as there are such."""
-    charts: Plain = {}
-    if run.is_search:
-        pick = 0 if run.pick is None else run.pick.member
-        charts["answer"] = gallery.answer(run, known.get(pick))
+    drawn: Plain = {"answer": charts.answer()} if run.is_search else {}
     if run.judgement is not None and run.judgement.folds is not None:
-        charts["stitched"] = gallery.draw_fold_equity(run)
-    if run.judgement is not None and run.judgement.schedule is not None:
-        charts["step_genes"] = gallery.draw_step_genes(run)
-    return charts
+        drawn["stitched"] = None if stitched_curve(run) is None else charts.folds()
+    if find_schedule(run) is not None:
+        drawn["step_genes"] = charts.step_genes()
+    return drawn
 
 
 def _build_front_charts(run: Tables) -> Plain:
     """Charts of the whole front."""
-    charts: Plain = {
-        "front": gallery.front(run, None, None, None),
-        "parallel": gallery.parallel(run),
-    }
+    charts = gallery.Charts(run)
+    drawn: Plain = {"front": charts.front(), "parallel": charts.parallel()}
     if len(run.objectives) > 2:
-        charts["front3d"] = gallery.front_3d(run)
-    return charts
+        drawn["front3d"] = charts.front_3d()
+    return drawn
 
 
 def _build_members(run: Tables, chosen: Chosen) -> dict[int, Plain]:
@@ -234,9 +236,10 @@ def _build_detail_charts(run: Tables, trades: Sequence[Trades]) -> Plain:
     """Series that charts of members are seen against; of the most wanted member first."""
     others = list(trades) if len(trades) > 1 else []
     return {
-        "equity": gallery.equity_frame(run, gallery.build_holding(run), others),
-        "price": {str(s): gallery.market(run, s) for s in _list_shown_series(run, trades[0])},
+        "equity": gallery.draw_equity_frame(run, gallery.build_holding(run), others),
+        "price": {str(s): gallery.draw_market(run, s) for s in _list_shown_series(run, trades[0])},
         "trade": price.trade_frame(has_legs=bool(list_legs(trades[0].details))),
+        "excursions": results.excursions(np.empty(0), np.empty(0), np.empty(0)),
     }
 
 
@@ -249,11 +252,12 @@ def _build_details(run: Tables, trades: Mapping[int, Trades]) -> Plain:
     return {
         "details": {
             member: {
-                "charts": _build_charts(run, member, member_trades, shown),
+                "charts": _build_charts(run, member, trades, shown),
                 "drawdowns": describe_drawdowns(run.worst_drawdowns(member_trades)),
                 "holdScale": find_hold_scale(holding, run.equity_curve(member_trades)),
                 "regimes": _build_regimes(regimes, member_trades),
-                "trades": pack_trades(member_trades),
+                "trades": pack_trades(member_trades, run.series),
+                "sides": _list_side_cells(run, member_trades),
             }
             for member, member_trades in trades.items()
         },
@@ -273,6 +277,7 @@ def _build_details(run: Tables, trades: Mapping[int, Trades]) -> Plain:
         "extras": list(next(iter(trades.values())).details),
         "costPerSide": run.task.costs.per_side,
         "bars": _collect_bars(run, list(trades.values())),
+        "rows": _collect_rows(run, *next(iter(trades.items()))),
     }
 
 
@@ -302,21 +307,67 @@ def _list_shown_series(run: Tables, trades: Trades) -> list[int]:
     return sorted(np.argsort(-counts, kind="stable")[:MOST_SERIES].tolist())
 
 
-def _build_charts(run: Tables, member: int, trades: Trades, shown: Sequence[int]) -> Plain:
+def _build_charts(
+    run: Tables, member: int, known: Mapping[int, Trades], shown: Sequence[int]
+) -> Plain:
     """Charts of a member's results."""
+    charts, trades = gallery.Charts(run, known), known[member]
     idle = {"side"} if (trades.side > 0).all() else set()
     if len(set(run.task.markets.labels)) == 1:
         idle.add("symbol")
-    groups = [by for by in gallery.GROUPS if by not in idle]
     return {
-        "equity": gallery.equity(run, member, trades),
-        "price": {str(s): price.entries_and_exits(trades, s) for s in shown},
-        "month": gallery.monthly(run, member, trades),
-        "sharpe": gallery.sharpe_over_time(run, member, trades),
-        "distribution": results.distribution(trades),
-        "costs": gallery.costs(run, trades),
-        **{by: gallery.draw_group_results(run, trades, by) for by in groups},
+        "equity": _lighten(charts.member_equity(member)),
+        "price": {str(s): _mark_prices(charts, member, trades, s) for s in shown},
+        "month": charts.monthly(member),
+        "sharpe": charts.rolling_sharpe(member),
+        "distribution": charts.distribution(member),
+        "costs": charts.costs(member),
+        **{by: charts.by(member, by) for by in gallery.GROUPS if by not in idle},
     }
+
+
+def _lighten(chart: Chart) -> Chart:
+    """A chart whose values are float32: they are only drawn."""
+    data = [{**trace, "y": np.asarray(trace["y"], np.float32)} for trace in chart.data]
+    return replace(chart, data=data)
+
+
+def _mark_prices(charts: gallery.Charts, member: int, trades: Trades, series: int) -> Chart:
+    """Entries and exits in a series; of the member that a page opens with also its rows."""
+    marks = price.entries_and_exits(trades, series)
+    lines = charts.rows(member, series) if charts.is_first(member) else []
+    return replace(marks, data=[*lines, *marks.data])
+
+
+def _list_side_cells(run: Tables, trades: Trades) -> list[list[str]]:
+    """In-sample figures of a member as people read them, a row a figure: all, long, short."""
+    sides = summarize_sides(trades, run.series, ~trades.is_held_out)
+    names = list(sides["all"])
+    return [[words(name), *(metric(name, part[name]) for part in sides.values())] for name in names]
+
+
+def _collect_rows(run: Tables, member: int, trades: Trades) -> Plain:
+    """Rows of a member's strategy at the bars around its trades, as far as there is room."""
+    room, by_series = MOST_ROW_VALUES, dict[str, object]()
+    for series in np.unique(trades.series).tolist():
+        stretches = _find_bars_around(
+            trades, series, len(run.series[series]), np.empty((0, 2), np.int64)
+        )
+        at = np.concatenate([np.arange(begin, end) for begin, end in stretches])
+        kept = find_rows(run, member, series)[: room // len(at)]
+        room -= len(kept) * len(at)
+        by_series[str(series)] = {
+            "number": at,
+            "rows": [
+                {
+                    "name": row.name,
+                    "isPrice": row.is_price,
+                    "values": row.values[at].astype(np.float32),
+                }
+                for row in kept
+            ],
+        }
+    return {"member": member, "colours": OF_ROWS, "of": by_series}
 
 
 def _build_regimes(regimes: Regimes, trades: Trades) -> list[list[str]]:

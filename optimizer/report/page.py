@@ -209,15 +209,17 @@ class _Arrays:
     def __init__(self) -> None:
         self.parts: list[bytes] = []
         self.size = 0
+        self._known: dict[tuple[str, bytes], int] = {}
 
     def add(self, array: Array) -> Mapping[str, object]:
-        """Append an array; what stands for it in the JSON."""
+        """Append an array that is not there yet; what stands for it in the JSON."""
         dtype = "<f4" if array.dtype == np.float32 else DTYPES[array.dtype.kind]
         content = _pad_content(np.ascontiguousarray(array).astype(dtype).tobytes())
-        reference = {"$": dtype[1:], "at": self.size, "shape": list(array.shape)}
-        self.parts.append(content)
-        self.size += len(content)
-        return reference
+        at = self._known.setdefault((dtype, content), self.size)
+        if at == self.size:
+            self.parts.append(content)
+            self.size += len(content)
+        return {"$": dtype[1:], "at": at, "shape": list(array.shape)}
 
 
 def _render_static(run: Tables, chosen: Chosen | None) -> Mapping[str, object]:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from optimizer.report.apart import Apart
-    from optimizer.report.plots import Plots
+    from optimizer.report.gallery import Plots
     from optimizer.report.regimes import Regimes
 
 ALONE = "Not judged: one candidate, without the search that found it."
@@ -86,7 +86,7 @@ class Run(Tables):
     @cached_property
     def plot(self) -> "Plots":
         """Every chart of the report as a figure of plotly."""
-        from optimizer.report.plots import Plots
+        from optimizer.report.gallery import Plots
 
         return Plots(self)
 

@@ -31,7 +31,13 @@ from optimizer.evidence.verdict import Verdict
 from optimizer.formatting import EXPECTED, HELD_OUT
 from optimizer.report.account import Curve, Drawdown, equity_curve, worst_drawdowns
 from optimizer.report.pick import by_weight, knee, parse_weights, require_place
-from optimizer.report.trades import Ints, Trades, build_trades_frame, collect_trades
+from optimizer.report.trades import (
+    Ints,
+    Trades,
+    build_trades_frame,
+    collect_trades,
+    summarize_sides,
+)
 from optimizer.run.importance import measure_run_importance
 from optimizer.run.individuals import describe_individuals
 from optimizer.run.purposes import SHOW, restore_task
@@ -314,7 +320,8 @@ class Tables:
         Symbol, sample (``in`` or ``held out``), entry_time and exit_time (when those bars
         open, UTC), bars_held, reason, the prices entry, stop, target, exit, the net result
         r and cost_r in units of risk, the numbers of its bars, side (1 for a long, -1 for a short)
-        and last_stop, the stop in force at the exit; legs, payments and sizes where there are such.
+        and last_stop, the stop in force at the exit; mfe_r and mae_r, how far the price went for
+        the trade and against it; legs, payments and sizes where there are such.
 
         Raises:
             ConfigError: When there is no such member.
@@ -326,7 +333,22 @@ class Tables:
         True
         """
         trades, symbols = self.trade_columns(member), self.task.markets.symbols
-        return build_trades_frame(trades, symbols, self.windows)
+        return build_trades_frame(trades, symbols, self.windows, self.series)
+
+    def sides(self, member: int) -> "pd.DataFrame":
+        """Figures of a member's in-sample trades: columns all, long and short.
+
+        Results, best, worst, and how far trades went for them (mean_mfe_r) and against them
+        (mean_mae_r) are in R; NaN without a trade.
+
+        >>> from optimizer import load_run
+        >>> load_run(example).sides(0).columns.tolist()
+        ['all', 'long', 'short']
+        """
+        import pandas as pd
+
+        trades = self.trade_columns(member)
+        return pd.DataFrame(summarize_sides(trades, self.series, ~trades.is_held_out))
 
     def program(self, member: int, platform: str = "backtesting.py") -> str:
         """A member as a program of another platform, with what differs there at its head.

@@ -1,11 +1,13 @@
 """Trades as the script of a page reads them, and marks of their partial exits."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from optimizer.report.trades import Ints, Trades
+from data.bars import Bars
+from optimizer.report.trades import Ints, Trades, measure_excursions
 from optimizer.run.trade_details import Column, list_legs
 
 Plain = dict[str, object]
@@ -56,7 +58,7 @@ def list_aims(trades: Trades, k: int) -> list[Aim]:
     ]
 
 
-def pack_trades(trades: Trades) -> Plain:
+def pack_trades(trades: Trades, series: Sequence[Bars]) -> Plain:
     """Trades as the script reads them, in as few bytes as they can be had back from exactly.
 
     Times and numbers of bars travel as steps, which repeat; an exit at the stop or the target, and
@@ -64,6 +66,7 @@ def pack_trades(trades: Trades) -> Plain:
     stops only shorts and stops that moved do, with their places.
     """
     is_at_level = (trades.exit == trades.last_stop) | (trades.exit == trades.target)
+    best, worst = measure_excursions(trades, series)
     moved = np.flatnonzero(trades.last_stop != trades.stop)
     packed: Plain = {
         "window": trades.window,
@@ -80,6 +83,9 @@ def pack_trades(trades: Trades) -> Plain:
         "exit": np.where(is_at_level, 0.0, trades.exit),
         "r": trades.r,
         "shorts": np.flatnonzero(trades.side < 0),
+        # In thousandths of R: they are only read.
+        "mfe": np.rint(1000.0 * best).astype(np.int64),
+        "mae": np.rint(1000.0 * worst).astype(np.int64),
         "moved": moved,
         "moved_to": trades.last_stop[moved],
     }

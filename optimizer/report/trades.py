@@ -152,11 +152,12 @@ def _join_steps(details: Sequence[Details]) -> AccountSteps | None:
 
 
 def build_trades_frame(
-    trades: Trades, symbols: Sequence[str], windows: Sequence[Window]
+    trades: Trades, symbols: Sequence[str], windows: Sequence[Window], series: Sequence[Bars]
 ) -> "pd.DataFrame":
     """Trades as a frame, as `Tables.trades` describes it."""
     import pandas as pd
 
+    best, worst = measure_excursions(trades, series)
     samples = [SAMPLES[window.role] for window in windows]
     symbol, sample = (
         pd.Categorical.from_codes(codes[trades.window], categories=pd.Index(names))
@@ -171,6 +172,8 @@ def build_trades_frame(
             "bars_held": trades.held,
             "reason": pd.Categorical.from_codes(trades.reason, categories=pd.Index(REASONS)),
             **{name: getattr(trades, name) for name in NUMBERS},
+            "mfe_r": best,
+            "mae_r": worst,
             **{name: _build_detail(column) for name, column in trades.details.items()},
         }
     )
@@ -184,6 +187,60 @@ def _build_detail(column: Column) -> object:
         return pd.to_datetime(column, utc=True)
     is_bar = column.dtype.kind == "i"
     return pd.arrays.IntegerArray(column, column < 0) if is_bar else column
+
+
+def measure_excursions(trades: Trades, series: Sequence[Bars]) -> tuple[Floats, Floats]:
+    """How far the price went for each trade and against it, [K] each: MFE and MAE, in R.
+
+    From the bar of the entry to that of the exit, both whole, so that each is an upper bound; costs
+    and parts that left before do not count. Source: Sweeney (1996), "Maximum Adverse Excursion".
+    """
+    highest, lowest = np.empty(len(trades)), np.empty(len(trades))
+    for number in np.unique(trades.series).tolist():
+        here = np.flatnonzero(trades.series == number)
+        bars = np.column_stack([trades.entry_bar[here], trades.exit_bar[here] + 1]).ravel()
+        high = np.append(series[number].high, -np.inf)
+        low = np.append(series[number].low, np.inf)
+        highest[here] = np.maximum.reduceat(high, bars)[::2]
+        lowest[here] = np.minimum.reduceat(low, bars)[::2]
+    risk = np.abs(trades.entry - trades.stop)
+    up, down = (highest - trades.entry) / risk, (trades.entry - lowest) / risk
+    is_long = trades.side > 0
+    best, worst = np.where(is_long, up, down), np.where(is_long, down, up)
+    return np.maximum(best, 0.0), np.maximum(worst, 0.0)
+
+
+def summarize_sides(
+    trades: Trades, series: Sequence[Bars], chosen: Bools
+) -> dict[str, dict[str, float]]:
+    """Figures of the chosen [K] trades, all and by side; NaN without a trade."""
+    best, worst = measure_excursions(trades, series)
+    parts = {"all": chosen, "long": chosen & (trades.side > 0), "short": chosen & (trades.side < 0)}
+    return {
+        name: {
+            "trades": float(part.sum()),
+            "win_rate": _mean(trades.r[part] > 0),
+            "mean_r": _mean(trades.r[part]),
+            "sum_r": float(trades.r[part].sum()),
+            "profit_factor": _divide_gains(trades.r[part]),
+            "best_r": float(trades.r[part].max(initial=np.nan if not part.any() else -np.inf)),
+            "worst_r": float(trades.r[part].min(initial=np.nan if not part.any() else np.inf)),
+            "mean_hold_bars": _mean(trades.held[part]),
+            "mean_mfe_r": _mean(best[part]),
+            "mean_mae_r": _mean(worst[part]),
+        }
+        for name, part in parts.items()
+    }
+
+
+def _mean(values: Column) -> float:
+    return float(values.mean()) if len(values) else float("nan")
+
+
+def _divide_gains(r: Floats) -> float:
+    """Gains over losses; NaN without a loss."""
+    lost = -float(r[r < 0].sum())
+    return float(r[r > 0].sum()) / lost if lost else float("nan")
 
 
 def compute_cost_facts(trades: Trades, chosen: Bools, costs: Costs) -> CostFacts:

@@ -22,6 +22,8 @@
     t.exit = t.exit.map((price, i) => [price, t.last_stop[i], t.target[i]][t.level[i]]);
     t.cost_r = t.costs ?? t.entry.map((price, i) => data.costPerSide * (price + t.exit[i]) / (t.side[i] * (price - t.stop[i])));
     t.signal_bar = t.entry_bar.map((bar, i) => bar - (t.signal_before[i] ?? t.signal_before));
+    t.mfe = Float64Array.from(t.mfe, (value) => value / 1000);
+    t.mae = Float64Array.from(t.mae, (value) => value / 1000);
     t.detail = Object.fromEntries(t.details.map(({ name, values }) => [name, values]));
     return t;
   }
@@ -227,11 +229,23 @@
     }));
     fillRows("drawdowns", detail.drawdowns, (i) => i % 4);
     fillRows("regimes", detail.regimes, (i) => i < 2);
+    fillRows("sides", detail.sides, (i) => i < 1);
     unroll(detail.trades);
+    showExcursions(detail.trades);
     trades = Array.from({ length: detail.trades.r.length }, (_, i) => i);
     chosenTrade = -1;
     filterTrades();
     showTrade(trades.length ? trades[0] : -1);
+  }
+
+  function showExcursions({ r, mfe, mae }) {
+    const mean = (values) => (values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : 0).toFixed(2);
+    const alt = `${r.length.toLocaleString("en")} trades; on average ${mean(mfe)} R for it, ${mean(mae)} R against it`;
+    const [best, worst] = data.shared.excursions.data, customdata = Array.from(r, (_, i) => i);
+    const traces = [{ ...best, x: r, y: mfe, customdata }, { ...worst, x: r, y: mae, customdata }];
+    const figure = document.querySelector('figure[data-chart="excursions"]');
+    figure.onclicked = (point) => showTrade(point.customdata);
+    show(figure, { ...data.shared.excursions, alt, data: traces });
   }
 
   function showEquity() {
@@ -289,7 +303,8 @@
     ["bars", (t, i) => t.bars_held[i]], ["ended by", (t, i) => data.reasons[t.reason[i]], "text"],
     ["side", (t, i) => (t.side[i] < 0 ? "short" : "long"), "text"],
     ["entry", (t, i) => plain(t.entry[i])], ["stop", (t, i) => plain(t.stop[i])], ["target", (t, i) => aim(t, i)],
-    ["exit", (t, i) => plain(t.exit[i])], ["R", (t, i) => t.r[i].toFixed(3)], ["cost in R", (t, i) => t.cost_r[i].toFixed(3)],
+    ["exit", (t, i) => plain(t.exit[i])], ["R", (t, i) => t.r[i].toFixed(3)],
+    ["MFE in R", (t, i) => t.mfe[i].toFixed(2)], ["MAE in R", (t, i) => t.mae[i].toFixed(2)], ["cost in R", (t, i) => t.cost_r[i].toFixed(3)],
     ["partial exits", (t, i) => partial(t, i).map(({ share, price }) => `${plain(100 * share)}% at ${plain(price)}`).join(", "), "text"],
     ["funding in R", (t, i) => t.detail.funding_r[i].toFixed(3)], ["borrowing in R", (t, i) => t.detail.borrow_r[i].toFixed(3)],
     ["size", (t, i) => plain(t.detail.size[i])], ["leverage", (t, i) => t.detail.leverage[i].toFixed(2)],
@@ -428,6 +443,18 @@
     Object.assign(target, levels(aims(t, k)));
     Object.assign(way, { x: held, y: [t.entry[k], t.exit[k]] });
     if (t.side[k] < 0) way.marker = { ...way.marker, symbol: ["triangle-down", "x"] };
+    const own = around && member === data.rows.member ? data.rows.of[windowOf(t, k).series] : undefined;
+    const rows = own?.rows ?? [], cutRow = own && cutter(own.number, t.signal_bar[k] - data.around, t.exit_bar[k] + data.around);
+    const lines = rows.map(({ name, isPrice, values }, nth) => ({
+      type: "scatter", mode: "lines", name, x: around.x, y: cutRow(values),
+      line: { color: data.rows.colours[nth % data.rows.colours.length], width: 1.5 },
+      ...(isPrice ? {} : { yaxis: "y2", visible: rows.findIndex((row) => !row.isPrice) === nth ? true : "legendonly" }),
+    }));
+    const { layout } = data.shared.trade, isBelow = rows.some((row) => !row.isPrice);
+    const below = isBelow ? {
+      xaxis: { ...layout.xaxis, anchor: "y2" }, yaxis: { ...layout.yaxis, domain: [0.32, 1] },
+      yaxis2: { title: { text: "row" }, domain: [0, 0.26], automargin: true }, height: 520,
+    } : {};
     const exits = partial(t, k);
     for (const trace of marks) Object.assign(trace, { x: exits.map(({ ms }) => ms), y: exits.map(({ price }) => price) });
     const parts = exits.map(({ share, price }) => `${plain(100 * share)}% out at ${plain(price)}, `).join("");
@@ -435,19 +462,23 @@
     const told = `${t.side[k] < 0 ? "sold short" : "entered"} ${time(held[0])} at ${plain(t.entry[k])}, stop ${plain(t.stop[k])}${moved}, target ${aim(t, k)}, `
       + `${parts}${exits.length ? "the rest " : ""}out ${time(held[1])} at ${plain(t.exit[k])} by ${data.reasons[t.reason[k]]}: ${t.r[k].toFixed(3)} R`;
     const alt = around ? told : `${told}; its bars are not in this page`;
-    show(figure, { ...data.shared.trade, title: `Trade ${k} of ${data.called || `member ${member}`}`, alt, data: [candles, stop, target, way, ...marks] });
+    show(figure, { ...data.shared.trade, title: `Trade ${k} of ${data.called || `member ${member}`}`, alt, layout: { ...layout, ...below }, data: [candles, stop, target, way, ...marks, ...lines] });
   }
 
-  function near(bars, first, last) {
+  // Cuts columns that stand at numbers of bars to those from one bar to another; null where they are not there.
+  function cutter(numbers, first, last) {
     const find = (number) => {
-      let low = 0, high = bars.number.length;
-      while (low < high) { const middle = (low + high) >> 1; if (bars.number[middle] < number) low = middle + 1; else high = middle; }
+      let low = 0, high = numbers.length;
+      while (low < high) { const middle = (low + high) >> 1; if (numbers[middle] < number) low = middle + 1; else high = middle; }
       return low;
     };
     const [from, to] = [find(first), find(last + 1)];
-    if (to <= from || bars.number[to - 1] < last - 2 * data.around) return null;
-    const cut = (column) => column.subarray(from, to);
-    return { x: cut(bars.time), open: cut(bars.open), high: cut(bars.high), low: cut(bars.low), close: cut(bars.close) };
+    return to <= from || numbers[to - 1] < last - 2 * data.around ? null : (column) => column.subarray(from, to);
+  }
+
+  function near(bars, first, last) {
+    const cut = cutter(bars.number, first, last);
+    return cut && { x: cut(bars.time), open: cut(bars.open), high: cut(bars.high), low: cut(bars.low), close: cut(bars.close) };
   }
 
   // Light and dark, screen and paper.

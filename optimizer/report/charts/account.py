@@ -182,14 +182,17 @@ def equity(curve: Curve, label: str) -> Chart:
     return Chart("equity and drawdown", alt, data, EQUITY_LAYOUT)
 
 
-def monthly(years: Ints, table: Floats, label: str) -> Chart:
-    """Months by year, each with what it made of equity; `table` is [Y, 13], as it is computed."""
-    percent = 100.0 * table
+def monthly(years: Ints, table: Floats, label: str, held: Floats | None = None) -> Chart:
+    """Months by year, each with its return; `table` is [Y, 13], as it is computed.
+
+    Beside each year [Y] that of buying and holding, unscaled, where it is known.
+    """
+    percent = 100.0 * (table if held is None else np.column_stack([table, held]))
     known = np.abs(percent[:, :12][np.isfinite(percent[:, :12])])
     reach = float(known.max()) if len(known) and known.max() > 0 else 1.0
     data = {
         "type": "heatmap",
-        "x": [*MONTHS, "year"],
+        "x": [*MONTHS, "year", *([] if held is None else ["holding"])],
         "y": [str(year) for year in years.tolist()],
         "z": percent,
         "zmin": -reach,

@@ -30,8 +30,12 @@ BLUE, ORANGE, GREEN, RED, PURPLE, GREY = (
 COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, GREY)
 """Of lines beside each other, in this order."""
 
-SCALE = [[0.0, "#3a4cc0"], [0.5, "#b8b8b8"], [1.0, "#c0392b"]]
-"""Colour scale of values without a sign of their own: blue is low, red is high."""
+SCALE = [[0.0, "#3a4cc0"], [0.5, "#b8b8b8"], [1.0, ORANGE]]
+"""Colour scale of values without a sign of their own: blue is low, orange is high. Green and red
+are gain and loss in every chart."""
+
+OF_ROWS = ("#2aa7b8", "#b5a12a", "#c46bb0", "#6f7fd8", GREY)
+"""Of a strategy's own rows, in this order."""
 
 NEUTRAL = "#e6e6e6"
 """Neither good nor bad; the page has another one on black."""

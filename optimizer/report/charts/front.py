@@ -163,9 +163,9 @@ def _unit(values: Floats) -> Floats:
 
 
 def _mix_colour(share: float) -> str:
-    """A colour between blue at 0 and red at 1."""
+    """A colour between blue at 0 and orange at 1."""
     at = 0.5 if np.isnan(share) else share
-    low, high = (58, 76, 192), (192, 57, 43)
+    low, high = (58, 76, 192), (217, 130, 43)
     red, green, blue = (round(a + (b - a) * at) for a, b in zip(low, high, strict=True))
     return f"rgb({red},{green},{blue})"
 

@@ -1,6 +1,7 @@
 """Charts of prices: a whole market with an individual's trades, and one trade bar by bar."""
 
 from collections.abc import Sequence
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +14,16 @@ from optimizer.report.charts.chart import (
     GREEN,
     GREY,
     LEGEND,
+    OF_ROWS,
     ORANGE,
     PURPLE,
     RED,
     Chart,
+    Layout,
     Trace,
     axis,
     milliseconds,
+    name,
     scatter,
     select_plot_points,
     words,
@@ -27,6 +31,7 @@ from optimizer.report.charts.chart import (
 from optimizer.report.trade_marks import list_aims, list_partial_exits
 from optimizer.report.trades import Ints, Trades
 from optimizer.run.trade_details import list_legs
+from optimizer.search.generation import Floats
 
 BARS_AROUND = 40
 """Bars before and after a trade that its chart shows."""
@@ -36,6 +41,14 @@ MOST_MARKS = 1_500
 
 WAY_MARKER: Trace = {"size": 11, "symbol": ["triangle-up", "x"], "color": BLUE}
 """Entry and exit of a long in the chart of one trade."""
+
+
+class DrawnRow(NamedTuple):
+    """A row of a strategy, as its conditions and exits read it."""
+
+    name: str  # as it is written
+    values: Floats  # [T], NaN in the warm-up
+    is_price: bool  # whether it is drawn on the price; else it has an axis of its own
 
 
 def market(bars: Bars, window: Window) -> Chart:
@@ -100,8 +113,37 @@ def entries_and_exits(trades: Trades, series: int) -> Chart:
     return Chart("price and trades", alt, data)
 
 
-def trade(bars: Bars, trades: Trades, number_of_trade: int) -> Chart:
-    """One trade bar by bar: its entry, stops, exits, and each target for as long as it stood."""
+def draw_rows(rows: Sequence[DrawnRow], times: Ints, bars: slice) -> list[Trace]:
+    """Lines of rows at some bars; rows of another scale than prices below, one of them shown."""
+    lines: list[Trace] = []
+    n_below = 0
+    for nth, row in enumerate(rows):
+        values = row.values[bars]
+        at = select_plot_points(np.where(np.isfinite(values), values, 0.0))
+        line = {"color": OF_ROWS[nth % len(OF_ROWS)], "width": 1.5}
+        below = {} if row.is_price else {"yaxis": "y2"}
+        if not row.is_price:
+            below |= {"visible": "legendonly"} if n_below else {}
+            n_below += 1
+        x = milliseconds(times[bars][at])
+        lines.append(scatter("lines", x, values[at], name=name(row.name), line=line, **below))
+    return lines
+
+
+def add_axis(layout: Layout, rows: Sequence[DrawnRow]) -> Layout:
+    """A layout with an axis below for rows of another scale than prices, where there are some."""
+    if all(row.is_price for row in rows):
+        return layout
+    xaxis = {**cast("Layout", layout["xaxis"]), "anchor": "y2"}
+    yaxis = {**cast("Layout", layout["yaxis"]), "domain": [0.32, 1.0]}
+    return {**layout, "xaxis": xaxis, "yaxis": yaxis, "yaxis2": axis("row", domain=[0.0, 0.26])}
+
+
+def trade(bars: Bars, trades: Trades, number_of_trade: int, rows: Sequence[DrawnRow] = ()) -> Chart:
+    """One trade bar by bar: its entry, stops, exits, and each target for as long as it stood.
+
+    `rows` of its strategy are drawn with it.
+    """
     k = number_of_trade
     first = max(int(trades.signal_bar[k]) - BARS_AROUND, 0)
     last = min(int(trades.exit_bar[k]) + BARS_AROUND, len(bars) - 1)
@@ -122,7 +164,9 @@ def trade(bars: Bars, trades: Trades, number_of_trade: int) -> Chart:
     for trace in legs:
         trace |= {"x": times, "y": exits}
     alt = f"trade {k}: {_describe_trade(trades, k)}"
-    return Chart(f"trade {k}", alt, [candles, stop, target, way, *legs], frame.layout)
+    lines = draw_rows(rows, bars.timestamp, slice(first, last + 1))
+    drawn = [candles, stop, target, way, *legs, *lines]
+    return Chart(f"trade {k}", alt, drawn, add_axis(frame.layout, rows))
 
 
 def trade_frame(*, has_legs: bool) -> Chart:

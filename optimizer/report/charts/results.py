@@ -5,11 +5,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from engine.accounts.costs import Costs
-from optimizer.formatting import format_count, number
+from optimizer.formatting import evenly, format_count, number
 from optimizer.report.charts.chart import (
     BLUE,
     GREEN,
     LEGEND,
+    MOST_POINTS,
     ORANGE,
     RED,
     Chart,
@@ -64,6 +65,31 @@ def distribution(trades: Trades) -> Chart:
         **_legend(data),
     }
     return Chart("distribution of results", _spread_words(trades), data, layout)
+
+
+def excursions(r: Floats, best: Floats, worst: Floats) -> Chart:
+    """How far each trade [K] went for it and against it, by its result, all in R."""
+    at = evenly(len(r), MOST_POINTS)
+    reaches = (("for it (MFE)", best, GREEN), ("against it (MAE)", worst, RED))
+    data = [
+        scatter(
+            "markers",
+            r[at],
+            reach[at],
+            name=label,
+            customdata=np.array(at),
+            marker={"color": colour, "size": 6, "opacity": 0.7},
+            hovertemplate=f"trade %{{customdata}}: {label} %{{y:.3f}} R<extra></extra>",
+        )
+        for label, reach, colour in reaches
+    ]
+    layout = {"xaxis": axis("result in R"), "yaxis": axis("R while it was open"), "legend": LEGEND}
+    alt = format_count(len(r), "trade")
+    if len(r):
+        gave = number(float((best - r).mean()))
+        alt += f"; on average {number(float(best.mean()))} R for it, {number(float(worst.mean()))}"
+        alt += f" R against it, {gave} R of the best were not kept"
+    return Chart("how far trades went", alt, data, layout)
 
 
 def split_by_sample(trades: Trades) -> list[tuple[str, Bools, str]]:

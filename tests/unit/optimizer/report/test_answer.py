@@ -59,7 +59,7 @@ def test_folds_are_stitched_to_one_account(folded_run):
     r = np.diff(curve.value) / curve.value[:-1] / fraction_at_risk
     assert r.mean() == pytest.approx(folds.mean_r, rel=1e-9)
     assert (np.diff(curve.time_ns) >= 0).all()
-    chart = gallery.draw_fold_equity(folded_run)
+    chart = gallery.Charts(folded_run).folds()
     assert len(chart.layout["shapes"]) == len(folds.rows)
 
 

@@ -85,7 +85,7 @@ def test_luck_names_the_search_that_could_be_blind(judge_run):
     run.judgement = replace(run.judgement, power=measured)
     rows = {row.about: row.sentence for row in build_answer(run).evidence}
     assert rows["power"] == measured.describe()
-    curve, counted = gallery.power(run).data
+    curve, counted = gallery.Charts(run).power().data
     # Half are found of edges half as strong.
     assert (0.2, 0.5) in zip(curve["x"], curve["y"], strict=True)
     assert (*counted["x"], *counted["y"]) == (0.4, 0.9)

@@ -1,8 +1,10 @@
 """A run as frames and figures: rows are members, figures are legal, absent names are refused."""
 
+import numpy as np
 import pytest
 
 from optimizer import load_run
+from optimizer.report.strategy_rows import find_rows
 from tests.support.commands import write_market
 from tests.support.runs import open_held_out, record_run
 
@@ -56,6 +58,7 @@ def test_every_figure_is_one_that_plotly_takes(run):
         plot.price(0, 1),
         plot.trade(0, 0),
         plot.distribution(0),
+        plot.excursions(0),
         plot.monthly(0),
         plot.rolling_sharpe(0),
         *(plot.by(0, group) for group in ("hour", "weekday", "symbol", "side", "reason")),
@@ -64,3 +67,17 @@ def test_every_figure_is_one_that_plotly_takes(run):
         plot.heatmap("ema_fast", "reward_r", "sortino"),
     ]
     assert all(figure.layout.title.text and figure.data for figure in figures)
+
+
+def test_prices_show_the_rows_by_which_a_member_trades(run):
+    """Averages stand on the price, scores below it; the page has them around its trades."""
+    lines = {trace.name: trace.yaxis for trace in run.plot.trade(0, 0).data}
+    assert lines["ema(close, ema_fast)"] is None
+    assert lines["zscore(volume, z_window)"] == "y2"
+    names = [trace.name for trace in run.plot.price(0, 1).data]
+    assert "ema(close, ema_slow)" in names
+    assert "zscore(volume, z_window)" not in names
+    row = next(row for row in find_rows(run, 0, 1) if row.name == "ema(close, ema_fast)")
+    expected = run.apart(0, 1).rows()["row ema(close, ema_fast)"]
+    window = run.windows[1]
+    np.testing.assert_array_equal(row.values[window.start : window.end], expected)

@@ -12,6 +12,8 @@ from optimizer.report.trades import (
     by_side,
     by_weekday,
     compute_cost_facts,
+    measure_excursions,
+    summarize_sides,
 )
 from tests.support.ledgers import COSTS, collect_ledgers, trade
 from tests.support.worlds import make_bars
@@ -74,11 +76,31 @@ def test_shorts_cost_and_earn_as_the_law_has_it(bars):
     assert sides.sum_r[1] == net
 
 
+def test_excursions_are_the_extremes_of_the_bars_of_a_trade(bars):
+    """In units of the risk, for a long and for a short; never below 0; sides stand apart."""
+    long = Trade(3, 4, 6, TARGET, 100.0, 95.0, 110.0, 110.0, 2.0, 1, 95.0, 3)
+    short = Trade(19, 20, 22, STOP, 100.0, 105.0, 80.0, 105.0, -1.0, -1, 105.0, 3)
+    trades = collect_ledgers(bars, [long, short])
+    best, worst = measure_excursions(trades, [bars])
+    assert best.tolist() == [
+        max(bars.high[4:7].max() - 100.0, 0.0) / 5.0,
+        max(100.0 - bars.low[20:23].min(), 0.0) / 5.0,
+    ]
+    assert worst.tolist() == [
+        max(100.0 - bars.low[4:7].min(), 0.0) / 5.0,
+        max(bars.high[20:23].max() - 100.0, 0.0) / 5.0,
+    ]
+    sides = summarize_sides(trades, [bars], np.ones(2, bool))
+    assert [sides[name]["trades"] for name in ("all", "long", "short")] == [2, 1, 1]
+    assert [sides[name]["sum_r"] for name in ("all", "long", "short")] == [1.0, 2.0, -1.0]
+    assert (sides["all"]["profit_factor"], sides["long"]["mean_mfe_r"]) == (2.0, best[0])
+
+
 def test_a_page_carries_what_its_script_needs_of_shorts(bars):
     """Places of shorts and of moved stops, and an exit at the last stop is not written twice."""
     moved = Trade(3, 4, 6, STOP, 100.0, 105.0, 80.0, 103.0, -0.6, -1, 103.0, 3)
     trades = collect_ledgers(bars, [trade(20, STOP, 100.0, 90.0, 90.0), moved])
-    packed = pack_trades(trades)
+    packed = pack_trades(trades, [bars])
     assert packed["shorts"].tolist() == packed["moved"].tolist() == [1]
     assert packed["moved_to"].tolist() == [103.0]
     assert packed["level"].tolist() == [1, 1]

@@ -83,7 +83,8 @@ def test_a_file_and_a_frame_have_the_legs(traded_task):
     text = format_csv(*build_ledger_table(task, TWO_TARGETS.layout.defaults, ledgers))
     read = pd.read_csv(io.StringIO(text), parse_dates=["leg1_time"])
     markets = task.markets
-    frame = build_trades_frame(collect(task, ledgers), markets.symbols, markets.all_windows)
+    whole = collect(task, ledgers)
+    frame = build_trades_frame(whole, markets.symbols, markets.all_windows, markets.series)
     added = ["leg1_bar", "leg1_time", "leg1_price", "leg1_share", "leg1_target", "leg2_bar",
              "leg2_time", "leg2_price", "leg2_share", "leg2_target", "funding_r", "borrow_r",
              "size", "leverage"]  # fmt: skip
