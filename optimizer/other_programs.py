@@ -188,7 +188,7 @@ OURS: Mapping[str, Mapping[str, str]] = {
         "enqueue_trial": "`--warm-start FILE`",
     },
     "other programs": {
-        "walk-forward, walk-forward-analysis, wfo, wfa": "`--folds`, and `--schedule` of `judge`",
+        "walk-forward, walk-forward-analysis, wfo, wfa": "`--folds`, or `--every` with `--train`",
         "grid, grid-search": "`evolve --search lattice`",
         "init, new": "`strategies new`",
         "download": "`data fetch`",

@@ -10,7 +10,6 @@ from optimizer.cli.notes import note
 from optimizer.cli.shared import AsJson, Quiet, RunName, Runs, Trust, single_command
 from optimizer.cluster.address import Address
 from optimizer.config.keywords import JUDGED
-from optimizer.errors import ConfigError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -35,10 +34,6 @@ def judge_recorded(  # noqa: PLR0913 - one argument a flag
     open_: Annotated[
         bool, option("--open", "Look at the bars that were held out; each look is counted.")
     ] = False,
-    schedule: Annotated[
-        str | None,
-        option("--schedule", "The same as --every EVERY --train TRAIN.", "EVERY,TRAIN"),
-    ] = None,
     trust: Trust = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -51,7 +46,6 @@ def judge_recorded(  # noqa: PLR0913 - one argument a flag
     from optimizer.cli.result import print_answer
     from optimizer.config.run_config import make_config
 
-    flags = {**flags, **_parse_schedule(schedule)}
     make_config(flags, where="judge", flags=flags)
     with open_show(stderr(), quiet=quiet) as show:
         judged = api.judge(
@@ -83,13 +77,3 @@ def _build_evidence_table(judgement: "Judgement") -> "Table":
     for row in weigh_evidence(judgement):
         table.add_row(row.about, row.sentence)
     return table
-
-
-def _parse_schedule(text: str | None) -> dict[str, object]:
-    """Flags that a text such as ``30d,180d`` stands for."""
-    if text is None:
-        return {}
-    every, comma, train = text.partition(",")
-    if not comma:
-        raise ConfigError(f"--schedule {text!r} must look like 30d,180d")
-    return {"every": every.strip(), "train": train.strip()}

@@ -6,8 +6,6 @@ from pathlib import Path
 from data.shell import write_command
 from optimizer.cli.console import Lines, stdout
 from optimizer.cli.tables import (
-    SHOWN_MEMBERS,
-    choose_members,
     format_certificate,
     front_tables,
     front_title,
@@ -29,6 +27,7 @@ from optimizer.evidence.verdict import NEXT, Verdict
 from optimizer.formatting import describe_formulas, format_count, number
 from optimizer.goals.advice import advise, describe_bounds, describe_failures, describe_nearest
 from optimizer.goals.objectives import find_metric
+from optimizer.run.differing import SHOWN_MEMBERS, find_differing
 from optimizer.store.caveats import describe_account, describe_gone
 from optimizer.store.result import RunResult, choose_noun, describe_quality
 from optimizer.store.windows import describe_windows, list_searched_windows
@@ -152,7 +151,7 @@ def _print_front(
 ) -> None:
     """Members and their genes, what was held out, and the first member window by window."""
     most, data = len(result.front) if is_whole else SHOWN_MEMBERS, result.data
-    members = choose_members(result.front, result.objectives, pick, most)
+    members = find_differing(result.front, result.objectives, pick, most)
     title = front_title(len(result.front), len(members), pick) + _describe_rule(result)
     console.say(title, style="italic")
     expected = expect_members(result, judgement, members)

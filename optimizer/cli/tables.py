@@ -20,7 +20,6 @@ from optimizer.formatting import (
     metric,
     number,
 )
-from optimizer.goals.objectives import is_maximised
 from optimizer.run.importance import Importance
 from optimizer.store.result import (
     Figure,
@@ -33,8 +32,6 @@ from optimizer.store.result import (
 from optimizer.store.windows import describe_windows, list_searched_windows
 from strategy.gene import GeneText
 
-SHOWN_MEMBERS = 5
-
 SHOWN_LABELS, SHOWN_WINDOWS = 100, 20
 
 IMPORTANCE_WIDTH = 20
@@ -42,43 +39,6 @@ IMPORTANCE_WIDTH = 20
 
 PICK = "*"
 """Stands before the number of the member that is the one answer."""
-
-
-def choose_members(
-    front: Sequence[Member],
-    objectives: Sequence[str],
-    pick: int | None = None,
-    most: int = SHOWN_MEMBERS,
-) -> Mapping[int, Member]:
-    """Members of a front that are shown: all, or the pick and those that differ most.
-
-    Neighbours on a front are nearly the same: its first members would show one corner of it. The
-    best in each objective are therefore followed by those farthest from all that are chosen,
-    each objective scaled to the range of the front.
-
-    Args:
-        front: Its members, in order.
-        objectives: Names; the values of each decide who differs.
-        pick: Number of a member that is shown in any case.
-        most: Members that are shown at most.
-
-    Returns:
-        By their numbers in the front.
-    """
-    if len(front) <= most:
-        return dict(enumerate(front))
-    signs = [-1.0 if is_maximised(name) else 1.0 for name in objectives]
-    values = np.array([[member.objectives[name] for name in objectives] for member in front])
-    values *= signs
-    low, high = values.min(axis=0), values.max(axis=0)
-    scaled = (values - low) / np.where(high > low, high - low, 1.0)
-    first = [0 if pick is None else pick, 0, *scaled.argmin(axis=0).tolist()]
-    chosen = list(dict.fromkeys(first))[:most]
-    distance = np.min([((scaled - scaled[index]) ** 2).sum(axis=1) for index in chosen], axis=0)
-    while len(chosen) < most and distance.max() > 0:
-        chosen.append(int(distance.argmax()))
-        distance = np.minimum(distance, ((scaled - scaled[chosen[-1]]) ** 2).sum(axis=1))
-    return {index: front[index] for index in sorted(chosen)}
 
 
 def front_title(count: int, shown: int, pick: int | None = None) -> str:

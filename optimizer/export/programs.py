@@ -81,7 +81,7 @@ def build_judged_schedule_program(
         ConfigError: Also where there is none.
     """
     if made is None:
-        raise ConfigError(f"run {run} was not judged by a schedule: judge it with --schedule")
+        raise ConfigError(f"run {run} was not judged by a schedule: judge it with --every")
     title = (
         f"Schedule of run {run}: searched every {name_duration(made.every)} on the "
         f"{name_duration(made.train)} before, next due {made.next_date}; STEPS has "

@@ -6,10 +6,8 @@ from optimizer.formatting import format_count
 from optimizer.report.evidence import build_answer
 from optimizer.report.tables import Tables
 from optimizer.report.tiles import describe_tiles, list_tiles
+from optimizer.run.differing import find_differing
 from optimizer.store.labels import Labels
-
-MOST_ROWS = 5
-"""Members of a front that a notebook shows of a run."""
 
 
 def render_html(run: Tables, labels: Labels) -> str:
@@ -27,8 +25,10 @@ def render_html(run: Tables, labels: Labels) -> str:
         notes = "".join(f"<td>{escape(tile.note)}</td>" for tile in tiles)
         blocks.append(f"<p>{escape(describe_tiles(run))}</p>")
         blocks.append(f"<table><tr>{names}</tr><tr>{values}</tr><tr>{notes}</tr></table>")
-    front = run.front[[*run.objectives, *run.genes]].head(MOST_ROWS)
-    more = f", the first {MOST_ROWS}" if len(run.members) > MOST_ROWS else ""
+    pick = None if run.pick is None else run.pick.member
+    shown = list(find_differing(run.members, run.objectives, pick))
+    front = run.front[[*run.objectives, *run.genes]].iloc[shown]
+    more = f", {len(shown)} that differ most" if len(run.members) > len(shown) else ""
     members = f": {format_count(len(run.members), 'member')}{more}" if run.is_search else ""
     texts = (", ".join(labels.tags), labels.note)
     labels_line = "".join(f"<br>{escape(text)}" for text in texts if text)

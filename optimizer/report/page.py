@@ -7,7 +7,7 @@ import json
 import math
 import re
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from importlib.resources import files
@@ -37,10 +37,14 @@ from optimizer.report.model import (
 from optimizer.report.schedule import STEP_COLUMNS
 from optimizer.report.tables import Tables
 from optimizer.report.tiles import describe_tiles, list_tiles
+from optimizer.run.differing import find_differing
 from optimizer.store.files import REPORT
 
 PARTS = ("verdict", "evidence", "front", "candidate", "trades", "search", "glossary")
 PARTS_OF_A_SEARCH = ("evidence", "front", "search")
+
+FIRST_ROWS = 10
+"""Members that the table of a front begins with."""
 
 LONGEST_TEXT = 400
 """Longer texts are cut, and say how long they were."""
@@ -224,7 +228,7 @@ class _Arrays:
 
 def _render_static(run: Tables, chosen: Chosen | None) -> Mapping[str, object]:
     """Static part of the page, before any script runs."""
-    named = () if chosen is None else chosen.named
+    named = () if chosen is None else _put_differing_first(run, chosen.named)
     columns, rows = build_member_rows(run, named)
     warnings = list_cautions(run)
     names = ("member", *columns)
@@ -250,7 +254,8 @@ def _render_static(run: Tables, chosen: Chosen | None) -> Mapping[str, object]:
         "rows": [
             ((str(member), member), *cells) for member, cells in zip(named, rows, strict=True)
         ],
-        "table_caption": f"{shown}, best {words(run.objectives[0])} first",
+        "table_caption": f"{shown}, those that differ most first, then by "
+        f"{words(run.objectives[0])}",
         "closed": _describe_holdout(run),
         "glossary": [(name, anchor(name), meaning) for name, meaning in terms(run).items()],
         "anchors": {name: anchor(name) for name in terms(run)},
@@ -259,6 +264,13 @@ def _render_static(run: Tables, chosen: Chosen | None) -> Mapping[str, object]:
         "footer": _render_footer(run),
         "parts": [part for part in PARTS if run.is_search or part not in PARTS_OF_A_SEARCH],
     }
+
+
+def _put_differing_first(run: Tables, named: Sequence[int]) -> Sequence[int]:
+    """Members that a page names; neighbours on a front are nearly the same."""
+    pick = None if run.pick is None else run.pick.member
+    first = [n for n in find_differing(run.members, run.objectives, pick, FIRST_ROWS) if n in named]
+    return list(dict.fromkeys([*first, *named]))
 
 
 def _name_kind(run: Tables, column: str) -> str:

@@ -59,7 +59,8 @@ def require_schedule(run: Tables) -> ScheduleRecord:
     made = find_schedule(run)
     if made is None:
         raise ConfigError(
-            f"run '{run.id}' was not searched again through time: judge it with --schedule 30d,180d"
+            f"run '{run.id}' was not searched again through time: judge it with --every 30d "
+            "--train 180d"
         )
     return made
 

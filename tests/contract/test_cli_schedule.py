@@ -1,4 +1,4 @@
-"""evolve --every, judge --schedule: steps, verdict and evidence, and half a schedule refused."""
+"""evolve --every, judge --every: steps, verdict and evidence, and half a schedule refused."""
 
 import pytest
 
@@ -7,11 +7,22 @@ from optimizer import load_run
 
 @pytest.mark.slow
 def test_a_schedule_is_searched_and_told(command, recordings, tmp_path):
-    """Evolve with --every has what judge --schedule finds: steps, turnover, the first pick kept."""
+    """Evolve with --every has what judge --every finds: steps, turnover, the first pick kept."""
     made = recordings.copy("schedule")["judgement"]["schedule"]
     assert (made["every"], made["train"], made["purge"]) == ("10d", "20d", 0)
     assert len(made["rows"]) > 2
-    flags = ("--schedule", "10d,20d", "--purge", "0", "--resamples", "19", "--null", "19")
+    flags = (
+        "--every",
+        "10d",
+        "--train",
+        "20d",
+        "--purge",
+        "0",
+        "--resamples",
+        "19",
+        "--null",
+        "19",
+    )
     judged = command("judge", "latest", *flags)
     assert "every 10 days" in judged.out
     again = command("runs", "show", "latest", "--json").json["result"]["judgement"]["schedule"]

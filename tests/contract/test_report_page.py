@@ -353,7 +353,7 @@ def test_orders_legs_and_money_are_in_a_page(chromium, tmp_path):
         sentence = chart.inner_text()
         assert f"{100 * share:g}% out at {at:g}, " in sentence
         assert ", the rest out " in sentence
-        marks = chart.locator(".plot").evaluate("plot => plot.data.at(-1).y")
+        marks = chart.locator(".plot").evaluate("plot => plot.data[4].y")
         assert list(marks)[:1] == [at]
         told = ", ".join(f"{aim:.6g} ({100 * share:g}%)" for aim, share in list_aims(trades, k))
         assert f", target {told}, " in sentence

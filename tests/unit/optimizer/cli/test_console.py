@@ -8,12 +8,11 @@ import pytest
 from optimizer.cli.console import WIDTH_OF_A_FILE, Lines, facts_table, plain_table
 from optimizer.cli.notes import note, wrap_text
 from optimizer.cli.tables import (
-    SHOWN_MEMBERS,
-    choose_members,
     front_tables,
     front_title,
     genes_tables,
 )
+from optimizer.run.differing import SHOWN_MEMBERS, find_differing
 from optimizer.store.result import Member
 
 
@@ -67,8 +66,8 @@ def test_a_large_front_is_shown_by_those_that_differ_most():
     crowd[20].objectives["max_drawdown"] = 0.02
     crowd[33].objectives["max_drawdown"] = 0.9
     crowd.sort(key=lambda member: -member.objectives["sharpe"])
-    assert len(choose_members(crowd, goals)) == SHOWN_MEMBERS
-    shown = choose_members(crowd, goals, most=20)
+    assert len(find_differing(crowd, goals)) == SHOWN_MEMBERS
+    shown = find_differing(crowd, goals, most=20)
     assert len(shown) == 20
     assert list(shown) == sorted(shown)
     assert {0, 16, 29, 49} <= set(shown)
@@ -84,7 +83,7 @@ def test_tables_fit_and_the_pick_is_marked(width):
     """Metrics beside the objectives give way, many genes go on below; no number is cut."""
     genes = {f"gene_{place}": 1234.5 + place for place in range(15)}
     crowd = [replace(member, genes=genes) for member in members(50)]
-    shown = choose_members(crowd, ["sharpe", "max_drawdown"], 27)
+    shown = find_differing(crowd, ["sharpe", "max_drawdown"], 27)
     assert 27 in shown
     front = front_tables(shown, ["sharpe", "max_drawdown"], width, 27, {27: 0.1875})
     text = print_plain(*front, *genes_tables(shown, width))
