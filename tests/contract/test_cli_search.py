@@ -1,10 +1,12 @@
 """Ways to search and what is strived for, from the command line."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from optimizer.store import RunStore, find_run
+from optimizer.viewing.live import LiveRun
 from tests.support.commands import SMALL
 
 pytestmark = pytest.mark.slow
@@ -82,6 +84,15 @@ def test_a_formula_is_a_goal_like_any_other(command, market):
         assert reached["calm"] == metrics["cagr"] / max(metrics["max_drawdown"], 0.05)
         assert reached[names[2]] == max(member["genes"]["max_hold"], 9)
     assert whole["front"]
+    followed = json.loads(LiveRun(Path("runs", whole["run"])).look().message)
+    assert followed["columns"][:3] == names
+    assert ["formula", texts[0]] in followed["facts"]
+    optuna = pytest.importorskip("optuna")
+    command("runs", "export", "latest", "study.journal")
+    backend = optuna.storages.journal.JournalFileBackend("study.journal")
+    study = optuna.load_study(study_name=None, storage=optuna.storages.JournalStorage(backend))
+    assert study.metric_names == names
+    assert study.user_attrs["formulas"] == whole["formulas"]
     command(*wanted, "--generations", "1", "--no-report", "--no-judge")
     again = command("evolve", "--resume", "latest", "--generations", "3", "--json").json
     assert again["front_hash"] == whole["front_hash"]
