@@ -319,7 +319,7 @@ def _build_charts(
         "equity": _lighten(charts.member_equity(member)),
         "price": {str(s): _mark_prices(charts, member, trades, s) for s in shown},
         "month": charts.monthly(member),
-        "sharpe": charts.rolling_sharpe(member),
+        "sharpe": _lighten(charts.rolling_sharpe(member)),
         "distribution": charts.distribution(member),
         "costs": charts.costs(member),
         **{by: charts.by(member, by) for by in gallery.GROUPS if by not in idle},
@@ -336,7 +336,7 @@ def _mark_prices(charts: gallery.Charts, member: int, trades: Trades, series: in
     """Entries and exits in a series; of the member that a page opens with also its rows."""
     marks = price.entries_and_exits(trades, series)
     lines = charts.rows(member, series) if charts.is_first(member) else []
-    return replace(marks, data=[*lines, *marks.data])
+    return _lighten(replace(marks, data=[*lines, *marks.data]))
 
 
 def _list_side_cells(run: Tables, trades: Trades) -> list[list[str]]:
@@ -357,7 +357,7 @@ def _collect_rows(run: Tables, member: int, trades: Trades) -> Plain:
         kept = find_rows(run, member, series)[: room // len(at)]
         room -= len(kept) * len(at)
         by_series[str(series)] = {
-            "number": at,
+            "number": np.diff(at, prepend=0),
             "rows": [
                 {
                     "name": row.name,
@@ -380,7 +380,7 @@ def _build_regimes(regimes: Regimes, trades: Trades) -> list[list[str]]:
 def _collect_bars(run: Tables, members: Sequence[Trades]) -> Plain:
     """Bars around trades, of the most wanted members first, until there is no more room.
 
-    Prices are rounded to float32 here: they are only drawn.
+    Numbers and times are steps, which repeat; prices are float32, because they are only drawn.
     """
     wanted = [np.empty((0, 2), np.int64) for _ in run.series]
     for trades in members:
@@ -397,8 +397,8 @@ def _collect_bars(run: Tables, members: Sequence[Trades]) -> Plain:
         bar_numbers = [np.arange(begin, end) for begin, end in stretches]
         at = np.concatenate([np.empty(0, np.int64), *bar_numbers])[:MOST_BARS]
         by_series[str(number_of_series)] = {
-            "number": at,
-            "time": milliseconds(bars.timestamp[at]),
+            "number": np.diff(at, prepend=0),
+            "time": np.diff(milliseconds(bars.timestamp[at]), prepend=0.0),
             **{
                 n: getattr(bars, n)[at].astype(np.float32) for n in ("open", "high", "low", "close")
             },

@@ -431,7 +431,7 @@
     chosenTrade = k;
     for (const row of byId("trade-table").tBodies[0].rows) row.setAttribute("aria-selected", String(Number(row.dataset.trade) === k));
     if (k < 0) return show(figure, null);
-    const bars = data.bars[windowOf(t, k).series];
+    const bars = whole(data.bars[windowOf(t, k).series]);
     const around = bars ? near(bars, t.signal_bar[k] - data.around, t.exit_bar[k] + data.around) : null;
     const [candles, stop, target, way, ...marks] = data.shared.trade.data.map((trace) => ({ ...trace }));
     const held = [t.entry_ms[k], t.exit_ms[k]];
@@ -443,7 +443,7 @@
     Object.assign(target, levels(aims(t, k)));
     Object.assign(way, { x: held, y: [t.entry[k], t.exit[k]] });
     if (t.side[k] < 0) way.marker = { ...way.marker, symbol: ["triangle-down", "x"] };
-    const own = around && member === data.rows.member ? data.rows.of[windowOf(t, k).series] : undefined;
+    const own = around && member === data.rows.member ? whole(data.rows.of[windowOf(t, k).series]) : undefined;
     const rows = own?.rows ?? [], cutRow = own && cutter(own.number, t.signal_bar[k] - data.around, t.exit_bar[k] + data.around);
     const lines = rows.map(({ name, isPrice, values }, nth) => ({
       type: "scatter", mode: "lines", name, x: around.x, y: cutRow(values),
@@ -463,6 +463,17 @@
       + `${parts}${exits.length ? "the rest " : ""}out ${time(held[1])} at ${plain(t.exit[k])} by ${data.reasons[t.reason[k]]}: ${t.r[k].toFixed(3)} R`;
     const alt = around ? told : `${told}; its bars are not in this page`;
     show(figure, { ...data.shared.trade, title: `Trade ${k} of ${data.called || `member ${member}`}`, alt, layout: { ...layout, ...below }, data: [candles, stop, target, way, ...marks, ...lines] });
+  }
+
+  // Numbers and times of bars travel as steps.
+  function whole(bars) {
+    if (!bars || bars.isWhole) return bars;
+    for (const name of ["number", "time"]) {
+      const column = bars[name]?.slice();
+      for (let i = 1; i < column?.length; i++) column[i] += column[i - 1];
+      bars[name] = column;
+    }
+    return Object.assign(bars, { isWhole: true });
   }
 
   // Cuts columns that stand at numbers of bars to those from one bar to another; null where they are not there.
