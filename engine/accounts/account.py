@@ -83,18 +83,18 @@ OF_BARS = ("strands", "days", "years", "buy_and_hold", "hold_days")
 
 @dataclass(frozen=True)
 class Account:
-    """Windows whose trades make one account."""
+    """Windows with the trades of one account."""
 
     series: tuple[Bars, ...]  # [S] that windows refer to
     windows: tuple[Window, ...]  # [W], those of one market in the order of time
-    markets: tuple[str, ...]  # [W], whose bars a window has; each is a strand
+    markets: tuple[str, ...]  # [W], with the bars of each window; each is a strand
     costs: Costs  # what trades cost, and what share of the account one R is
-    # [W] what the account takes of each window's trades, all where it is empty; and what these
-    # cost, where strategies of several costs make one account.
+    # [W] the account's share of each window's trades, all where it is empty; and their
+    # costs, where strategies of several costs make one account.
     weights: tuple[float, ...] = ()
     charges: tuple[Costs, ...] = ()
-    # [W] what the trades of each window pay beside that and where they leave, if anything. And how
-    # they are sized from one cash; empty where one R is a share of equity.
+    # [W] further payments and exits of the trades of each window, if any. And how
+    # these are sized from one cash; empty where one R is a share of equity.
     terms: tuple[TradeTerms, ...] = ()
     stakes: tuple[Stake, ...] = ()
 
@@ -112,7 +112,7 @@ class Account:
 
     @cached_property
     def is_marked(self) -> bool:
-        """Whether marking its trades takes no longer than all else."""
+        """True if marking its trades takes no longer than all else."""
         bars = sum(map(len, self.windows))
         most = MOST_MARKED_FROM_CASH if self.stakes else MOST_MARKED
         return self.n_strands == 1 or self.n_strands * bars <= most
@@ -193,20 +193,20 @@ class Account:
     def measure(self, ledgers: Sequence[Ledger]) -> tuple[dict[str, float], dict[str, str]]:
         """Numbers of `ACCOUNT_METRICS` by name, and why the others are undefined.
 
-        - best_r, worst_r; mean_trade: what a trade gains of its position's worth, on the mean.
+        - best_r, worst_r; mean_trade: mean gain of a trade over its position's worth.
         - losing_streak: most trades in a row with r <= 0.
         - median_leverage, max_leverage: worth of a position over the account at its entry, in
           max_leverage with all that other markets have open then.
         - max_drawdown_marked: deepest fall at closes of bars, with each open position as if it
           were closed there, costs included.
         - under_water_days: calendar days from the first to the last of the longest run of days
-          whose ends lie below the highest one before.
+          that end below the highest end before.
         - sharpe_daily, sortino_daily, ulcer: of the ends of days with bars, a year of as many days
           as there are on the mean; after Sharpe (1994), Sortino and Price (1994), Martin and
           McCann (1989). ulcer is the root of the mean of squared falls.
         - buy_and_hold: return of the bars themselves; hold_at_equal_volatility: with so much of
           the account in them that its days vary as much as those of the trades.
-        - median_r, tail_r: the middle r, and the one that a twentieth of trades lie below.
+        - median_r, tail_r: the middle r, and the r with a twentieth of the trades below it.
         - fewest_a_month: fewest trades of a calendar month, UTC, that has a bar.
         - rejected: signals that risked too little; skipped: signals for which an account with
           limits had no room. unsized: trades that were too small for an account that sizes them
@@ -315,7 +315,7 @@ class Account:
         return measures, {}
 
     def _match_hold(self, ends: Floats) -> tuple[dict[str, float], dict[str, str]]:
-        """Return of holding at the volatility of the account, whose days end so [D]."""
+        """Return of holding at the volatility of the account, from its ends of days [D]."""
         name, scale = "hold_at_equal_volatility", find_scale(self.hold_days, ends)
         if not ends[-1] > 0.0:
             return {}, {name: "ruined"}
@@ -351,7 +351,7 @@ class Account:
         by_strand = [np.flatnonzero(self.strands == k).tolist() for k in range(self.n_strands)]
         strands = [marks.join_marks(marked[w] for w in some) for some in by_strand]
         times = np.concatenate([folded.closed_ns, *(closes for closes, *_ in strands)])
-        # They stand in runs that rise, of which a stable sort makes less than a hash.
+        # They stand in rising runs, which a stable sort joins faster than a hash.
         times.sort(kind="stable")
         times = times[np.append(True, times[1:] > times[:-1])[: len(times)]]
         count = np.searchsorted(folded.closed_ns, times, side="right")
@@ -382,7 +382,7 @@ class Account:
         return bars.over_ns[bar], bars.over_ns[ledger.exit_bar[trade]], units[trade], closed
 
     def _list(self, place: int, ledger: Ledger, first: int = 0) -> AccountTrades:
-        """Trades of one window, the places of which begin with `first`."""
+        """Trades of one window, with places from `first` on."""
         bars, weight = self.series[self.windows[place].series], self._weight(place)
         risk = ledger.side * (ledger.entry - ledger.stop)
         exits, closed = bars.timestamp[ledger.exit_bar], bars.over_ns[ledger.exit_bar]

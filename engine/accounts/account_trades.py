@@ -1,4 +1,4 @@
-"""Trades of one account in the order in which they change it, and what it is worth after each."""
+"""Trades of one account in the order in which they change it, and its worth after each."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -59,7 +59,7 @@ class Folded(AccountTrades):
     def changed_ns(self) -> Ints:
         """When each trade changes the account, [K] ascending: its exit bar opens, or a later one's.
 
-        The latter where one that is over before it has an exit bar which opened after its own.
+        The latter where an earlier trade has an exit bar which opened after its own.
         """
         changed: Ints = np.maximum.accumulate(self.exit_ns)
         return changed
@@ -82,7 +82,7 @@ def join_listed(listed: Sequence[AccountTrades]) -> AccountTrades:
 
 
 def order_listed(listed: AccountTrades, *, is_staked: bool) -> Turns:
-    """Turns in which trades change an account: when they are over, where it sizes them from cash.
+    """Turns in which trades change an account: at their ends, where it sizes them from cash.
 
     Else when their exit bars open.
     """
@@ -91,7 +91,7 @@ def order_listed(listed: AccountTrades, *, is_staked: bool) -> Turns:
 
 
 def fold_plain(listed: AccountTrades, risk_fraction: float) -> Folded:
-    """Trades each of whose R is a share of equity."""
+    """Trades with each R a share of equity."""
     columns = _choose(listed, order_listed(listed, is_staked=False).order)
     worth, none = compound(columns["r"], risk_fraction), np.empty(0)
     return Folded(**columns, worth=worth, cash=1.0, unsized=0.0, units=none, filled_at=none)
@@ -116,7 +116,7 @@ def fold_staked(listed: AccountTrades, staked: StakedTrades) -> Folded:
 
 
 def order_by_close(folded: Folded, staked: StakedTrades | None, risk_fraction: float) -> Folded:
-    """The same account, whose trades of the same sizes change it when their exit bars close."""
+    """The same account, changed by trades of the same sizes when their exit bars close."""
     order = np.lexsort((folded.strand, folded.exit_ns, folded.closed_ns))
     columns = _choose(folded, order)
     if staked is None:

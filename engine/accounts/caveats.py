@@ -27,7 +27,7 @@ class BestTrade:
 def find_gone(account: Account, ledgers: Sequence[Ledger]) -> int | None:
     """Close at which an account stood at nothing before a trade had ended, nanoseconds UTC.
 
-    None where it never did, where one R is a share of equity, and where it is not marked.
+    None if it never did, if one R is a share of equity, and without marks.
     """
     if not (account.stakes and account.is_marked):
         return None
@@ -39,7 +39,7 @@ def find_gone(account: Account, ledgers: Sequence[Ledger]) -> int | None:
 
 
 def find_best_trade(account: Account, ledgers: Sequence[Ledger]) -> BestTrade | None:
-    """The trade without which a return is less than half of what it is; None where none is so.
+    """The trade that makes more than half of a return; None without such a trade.
 
     It is left out, and all others are folded again; a wick is looked for at the bars of its fills.
     """
@@ -75,13 +75,13 @@ def _list_best(folded: Folded, total: float) -> set[int]:
         grown = np.nan_to_num(after / before)
     gained = after - before
     best = {int(grown.argmax()), int(gained.argmax())}
-    # The others alone make a little more or less than what is left by this.
+    # The others alone make a little more or less than the rest after this.
     least = 1.5 * MOST_BY_ONE * total
     return {k for k in best if min(total - gained[k], after[-1] / grown[k] - 1.0) < least}
 
 
 def _find_wick_of_trade(account: Account, ledger: Ledger, number: int, trade: int) -> Wick | None:
-    """The first bar of a trade's fills whose high or low stands alone."""
+    """The first bar of a trade's fills with a high or low that stands alone."""
     window = account.windows[number]
     fills = (ledger.entry_bar[trade], *ledger.leg_bar[trade], ledger.exit_bar[trade])
     bars, inside = account.series[window.series], (window.start, window.end)

@@ -69,7 +69,7 @@ class Costs:
 
     @property
     def has_limits(self) -> bool:
-        """Whether an account may have no room for a signal."""
+        """True if an account may have no room for a signal."""
         return self.max_positions is not None or self.max_leverage is not None
 
     @property
@@ -84,5 +84,5 @@ class Costs:
 
 
 def has_orders(strategy: Strategy, costs: Costs) -> bool:
-    """Whether positions are walked as orders are, for what the strategy says or what is charged."""
+    """True if the strategy or its charges need the walk of orders for positions."""
     return strategy.has_orders or costs.fee_unit > 0.0

@@ -14,7 +14,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def hold_values(bars: Bars, window: Window, at: Ints, costs: Costs) -> Floats:
-    """Worth at closes of bars [N] of what was bought at a window's first close, cost of entry paid.
+    """Worth at closes of bars [N] of a purchase at a window's first close, cost of entry paid.
 
     Not at the first open: on the bar of a listing that may be a price at which nothing was sold.
     """
@@ -29,7 +29,7 @@ def hold_by_day(
     """Equity of buying each market at its first close and holding, at the end of each day [D].
 
     The mean of all markets, by `hold_values`, from 1; a market goes from one window to the next.
-    One that has not begun yet is worth 1, one whose bars are over what it was worth at their end.
+    Before its first bar a market is worth 1, after its last bar as much as at that bar.
 
     Args:
         series: [S] that windows refer to.

@@ -106,12 +106,12 @@ class Ledger:
     exit: Floats  # [K], price
     r: Floats  # [K], net result in units of risk
     side: npt.NDArray[np.int8]  # [K] int8, 1 for a long and -1 for a short
-    last_stop: Floats  # [K], price of the stop in force at the exit; `stop` where it never moved
-    held: Bars64  # [K] int64, bars in the market: not the exit bar where it is left at its open
-    # [K, L] int64, bar in which each target of several was reached; -1 where it was not.
+    last_stop: Floats  # [K], price of the stop in force at the exit; `stop` if it never moved
+    held: Bars64  # [K] int64, bars in the market: without an exit bar that it leaves at the open
+    # [K, L] int64, bar in which each target of several was reached; -1 if never.
     leg_bar: Bars64 = NO_LEGS
-    leg_price: Floats = NO_LEGS  # [K, L], its price; NaN where it was not reached
-    # [K, 1] what the size of a trade is measured by, where an account asks for it; else [K, 0].
+    leg_price: Floats = NO_LEGS  # [K, L], its price; NaN if never reached
+    # [K, 1] measure of a trade's size, where an account needs it; else [K, 0].
     scale: Floats = NO_LEGS
     # [K, 1] leverage of what other symbols had open at the entry, where an account has limits.
     gross: Floats = NO_LEGS
@@ -138,12 +138,12 @@ class Ledger:
         return Trade(*(getattr(self, name)[k].item() for name in Trade._fields))
 
     def keep(self, is_kept: npt.NDArray[np.bool_]) -> "Ledger":
-        """Some of its trades [K], without what is counted beside them."""
+        """Some of its trades [K], without the counts beside them."""
         kept: Any = {name: column[is_kept] for name, column in self.columns().items()}
         return Ledger(**kept)
 
     def cut(self, counts: Bars64, *totals: Bars64) -> list[tuple["Ledger", ...]]:
-        """Ledgers [W] of each of several individuals [P] whose trades stand here together.
+        """Ledgers [W] of each of several individuals [P], with their trades together.
 
         They share this one's columns. `counts` [P, W]: trades of each, individual after individual
         and window after window. `totals` [P, W]: the first ones of `COUNTS`; the others are 0.
@@ -164,7 +164,7 @@ class Ledger:
         ]
 
     def columns(self) -> dict[str, npt.NDArray[np.generic]]:
-        """Column name to array [K], in the order of `Trade`, then what is there of [K, L]."""
+        """Column name to array [K], in the order of `Trade`, then present columns [K, L]."""
         columns = {name: getattr(self, name) for name in Trade._fields}
         wide = {name: getattr(self, name) for name in WIDE}
         return columns | {name: column for name, column in wide.items() if column.shape[1]}

@@ -1,4 +1,4 @@
-"""Limits of one account: how many positions it has room for, how large together, whose go first."""
+"""Limits of one account: number of positions, their size together, and who goes first."""
 
 import math
 from typing import NamedTuple
@@ -52,7 +52,7 @@ def check_limits(strategy: Strategy, costs: Costs) -> None:
 
 
 def refuse_limits(costs: Costs) -> None:
-    """Refuse limits where the trades of one symbol are asked for by themselves.
+    """Refuse limits for the trades of one symbol by themselves.
 
     Raises:
         EngineError: When costs limit anything.

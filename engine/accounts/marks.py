@@ -1,4 +1,4 @@
-"""Positions that an account holds together, and what they gain, closed or open."""
+"""Positions that an account holds together, and their gains, closed or open."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -53,7 +53,7 @@ def measure_gross(strand: Ints, entry_ns: Ints, over_ns: Ints, leverage: Floats)
         lasting = met[begin : begin + step]
         held = np.repeat(turns[begin : begin + step], lasting)
         nth = np.arange(len(held)) - np.repeat(lasting.cumsum() - lasting, lasting)
-        # One addition after another, those that were taken first first.
+        # One addition after another, in the order of taking.
         np.add.at(gross, held + 1 + nth, leverage[order][held])
     worth = np.empty(len(order))
     worth[order] = gross
@@ -92,7 +92,7 @@ def stake_ledgers(
 
 
 def add_gains(trades: Sized, units: Floats, stake: Stake, equity: Floats, weight: float) -> Floats:
-    """Equity, from 1, with a trade [N] of so many units closed beside what it was before [N].
+    """Equity, from 1, with a trade [N] of so many units closed, beside equity before [N].
 
     The account takes `weight` of it.
     """

@@ -92,7 +92,7 @@ def power(base: Floats, exponent: float) -> Floats:
 
 
 class Derived:
-    """Accumulators by name, and what several metrics are made of, formed when first asked for.
+    """Accumulators by name, and parts of several metrics, formed at first use.
 
     Args:
         accumulators: [P, W, A].
@@ -133,7 +133,7 @@ class Derived:
 
     @cached_property
     def std(self) -> Floats:
-        """Its root, 1 where it has none."""
+        """Its root, 1 without one."""
         return np.sqrt(np.where(self.varied[0], self.variance, 1.0))
 
     @cached_property
@@ -257,8 +257,8 @@ class MetricTable:
     reasons: npt.NDArray[np.int8]  # [P, W, M] int8, place in `UNDEFINED`
     ruined: Flags  # [P, W], whether equity was lost
     names: tuple[str, ...] = METRICS  # [M]; asking for another metric is a `ValueError`
-    # The metrics of all windows as one account, [P, 1, M]; None where it was not asked for,
-    # or there is one window.
+    # The metrics of all windows as one account, [P, 1, M]; None without a request,
+    # or with one window.
     whole: "MetricTable | None" = None
 
     @property
@@ -432,7 +432,7 @@ COUNTED_OF_SIDES = ("trades", "sum_r")
 
 
 def _of_side(name: str, side: str) -> Callable[[Derived], Formula]:
-    """A metric of longs or of shorts alone; what is a mean needs a trade of that side."""
+    """A metric of longs or of shorts alone; a mean needs a trade of that side."""
 
     def measure(derived: Derived) -> Formula:
         names = ("trades", "wins", "sum_r"), ("shorts", "wins_short", "sum_r_short")

@@ -61,7 +61,7 @@ class Sums(NamedTuple):
 
 
 def compute_accumulators(ledger: Ledger, sums: Sums, max_leverage: float = 0.0) -> Floats:
-    """Accumulators [A] of a ledger, whose results fold to these sums."""
+    """Accumulators [A] of a ledger, from these sums of its results."""
     # An exit at a stop that moved has a name of its own, and is counted with the others there.
     exits = np.bincount(ledger.reason, minlength=len(REASONS)).tolist()
     at_stop = sum(exits[reason] for reason in AT_STOP)
@@ -93,7 +93,7 @@ def count_partials(ledger: Ledger) -> int:
 
 
 class Turns(NamedTuple):
-    """Order in which trades [K] change the cash of one account, and what is known at each fill."""
+    """Order in which trades [K] change the cash of one account, with the knowledge at each fill."""
 
     order: Ints  # places among the trades of all windows, those of one behind those of another
     known: Ints  # how many, in this order, are over when the order of each is filled
@@ -101,7 +101,7 @@ class Turns(NamedTuple):
 
 
 def take_turns(count: int) -> Turns:
-    """Turns of so many trades, each of which is filled when all before it are over."""
+    """Turns of so many trades, each filled when all before it are over."""
     return Turns(np.arange(count), np.arange(count), np.zeros(count, np.int64))
 
 
@@ -123,7 +123,7 @@ def order_trades(strand: Ints, filled_ns: Ints, exit_ns: Ints, over_ns: Ints) ->
 def find_end_times(ledger: Ledger, bars: Bars, stake: Stake) -> Ints:
     """When each trade of a ledger is over: its exit bar is; or opens, after an exit at its open.
 
-    An order that rests may have been touched later in the bar: what it reverses is over with that.
+    An order that rests may have been touched later in the bar, and ends a reversed position then.
     """
     is_at_open = ledger.held == ledger.exit_bar - ledger.entry_bar
     is_known = stake.at_market[np.where(ledger.side > 0, 1, 0)]
@@ -164,7 +164,7 @@ class Sized(NamedTuple):
     side: Sides
     entry: Floats
     risk: Floats  # in price
-    leave: Floats  # price of what was left
+    leave: Floats  # price of the rest at the exit
     leg_prices: Floats  # [K, L] of targets; NaN where they were not reached
     scale: Floats  # [K] what `VOLATILITY` reads; [0] else
     is_margin: Flags  # [K] whether the account was lost with it
@@ -185,7 +185,7 @@ class StakedTrades(NamedTuple):
 
     trades: Sized
     stakes: tuple[Stake, ...]  # [N] all of them but the cash, which is that of the first
-    weights: Floats  # [N] what the account takes of each trade
+    weights: Floats  # [N] the account's share of each trade
     owner: Ints  # [K]
 
 
@@ -194,7 +194,7 @@ class Grown(NamedTuple):
 
     worth: Floats  # [K] of the account after each
     cash: Floats  # [K] at the fill of each
-    size: Floats  # [K] units, of which the account takes the weight
+    size: Floats  # [K] units, times its weight the account's own
     unsized: float  # how many had no size
 
 
@@ -204,7 +204,7 @@ def stake_trades(trades: Sized, stake: Stake) -> StakedTrades:
 
 
 def grow_cash(staked: StakedTrades, turns: Turns) -> Grown:
-    """An account whose cash trades change in their turns; each is sized once, at its fill."""
+    """An account with cash that trades change in their turns; each is sized once, at its fill."""
     count, unsized = len(staked.owner), 0.0
     worths, sizes, cashes = np.empty(count + 1), np.empty(count), np.empty(count)
     worths[0] = staked.stakes[0].cash
@@ -267,7 +267,7 @@ def find_leverage(trades: Sized, stake: Stake, k: int, weight: float = 1.0) -> f
         leverage = stake.number * weight * trades.entry[k] / trades.risk[k]
     elif stake.form == EQUITY_SHARE:
         leverage = stake.number * weight
-    # What has no size has no leverage either.
+    # Without a size there is no leverage.
     elif stake.form == VOLATILITY and trades.scale[k] > 0.0:
         leverage = stake.number * weight * trades.entry[k] / trades.scale[k]
     return float(leverage)
@@ -309,22 +309,22 @@ def charge(stake: Stake, money: float, size: float, price: float) -> float:
 
 
 def fold_ledger(form: LoopRunner, ledger: Ledger, turns: Turns, stake: Stake) -> Floats:
-    """Accumulators [A] of a ledger, whose trades are in the order of their turns."""
+    """Accumulators [A] of a ledger with trades in the order of their turns."""
     sums = form(fold_results)(size_trades(ledger), stake, turns)
     return compute_accumulators(ledger, sums, find_max_leverage(ledger, stake))
 
 
 def fold_results(trades: Sized, stake: Stake, turns: Turns) -> Sums:
-    """Fold results in units of risk, and what they make of the account, in the order of trades."""
+    """Fold results in units of risk, and the account's growth by them, in the order of trades."""
     grown = grow_cash(stake_trades(trades, stake), turns)
     return fold_worths(trades.r, trades.side, grown.worth, stake.cash, grown.unsized)
 
 
 def fold_worths(results: Floats, sides: Sides, worths: Floats, cash: float, unsized: float) -> Sums:
-    """The same, given what an account that began with `cash` is worth after each trade [K]."""
+    """The same, given the worth after each trade [K] of an account that began with `cash`."""
     shorts = wins_short = sum_r_short = 0.0
     wins = sum_r = sum_r2 = gain_r = loss_r = loss_r2 = 0.0
-    # The peak of the sum of R starts at 0; that of the account where it starts.
+    # The peak of the sum of R starts at 0; the account's at its start.
     peak_r = max_drawdown_r = max_drawdown = 0.0
     worth = peak = cash
     for k in range(len(results)):

@@ -1,4 +1,4 @@
-"""Results of trades as an account takes them: when each ended, and what it came to."""
+"""Results of trades as an account takes them: the end and the gain of each."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -23,7 +23,7 @@ class Results(NamedTuple):
 
 
 def arrange_results(counts: Ints, exit_ns: Ints, r: Floats, side: npt.NDArray[np.int8]) -> Results:
-    """Results of trades [K] that lie pair after pair, of which counts [P, W] say how many each has.
+    """Results of trades [K] that lie pair after pair; counts [P, W] give the number of each.
 
     Whole numbers may be of any width.
     """
@@ -59,7 +59,7 @@ def order_windows(windows: Sequence[Window]) -> Ints:
 
 
 def split_accounts(windows: Sequence[Window]) -> list[list[int]]:
-    """Places of windows by account: what is held out is one of its own."""
+    """Places of windows by account: held-out windows have an account of their own."""
     by_role: dict[str, list[int]] = {}
     for number, window in enumerate(windows):
         by_role.setdefault(window.role, []).append(number)

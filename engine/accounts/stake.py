@@ -17,7 +17,7 @@ class Size(NamedTuple):
     """How a trade is sized."""
 
     form: int = SHARE_OF_R
-    number: float = 0.0  # what the form takes
+    number: float = 0.0  # argument of the form
     leverage: float = np.inf  # worth of a position over the cash, at most
 
 
@@ -25,7 +25,7 @@ class Stake(NamedTuple):
     """How one individual's trades are sized and what fills cost at least."""
 
     form: int  # how a trade is sized
-    number: float  # what the form takes; for `SHARE_OF_R` the share of equity that one R is worth
+    number: float  # argument of the form; for `SHARE_OF_R` the worth of one R as a share of equity
     cash: float  # at the beginning; 1 for `SHARE_OF_R`
     leverage: float  # worth of a position over the cash, at most; infinity: any
     worth: float  # money that one unit gains when the price rises by 1

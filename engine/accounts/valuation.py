@@ -1,7 +1,7 @@
-"""Valuation of trades: their R at other costs, closed at any bar, or at other exits; what is open.
+"""Valuation of trades: their R at other costs, closed at any bar, or at other exits; open parts.
 
-One formula, the law's, in its order of operations. Whatever tells what a trade came to asks it:
-an account at closes, robustness, what hangs on the order within a bar, tables, open positions.
+One formula, the law's, in its order of operations. All values of trades come from it: an account
+at closes, robustness, the order within a bar, tables, open positions.
 """
 
 from typing import NamedTuple
@@ -33,16 +33,16 @@ class TradeExits(NamedTuple):
 
     bar: Ints  # [N] of what targets left
     price: Floats  # [N]
-    leg_bar: Ints  # [N, L] of each target of several; -1 where it was not reached
+    leg_bar: Ints  # [N, L] of each target of several; -1 if never reached
     leg_price: Floats  # [N, L]
 
 
 class OpenParts(NamedTuple):
     """Parts of trades [N] at the close of a bar [N] that each is held at."""
 
-    target: Floats  # [N, L] price of each target; infinite where it can never be reached
+    target: Floats  # [N, L] price of each target; infinite if out of reach
     share: Floats  # [N, L] of the position that leaves there; 0 where the side has fewer targets
-    reached: Ints  # [N, L] bar in which it left; -1 where it is open
+    reached: Ints  # [N, L] bar in which it left; -1 if open
     rest: Floats  # [N] share that no target takes: it leaves by the stop or another exit
     left: Floats  # [N] share that is still held
     r: Floats  # [N] R of the whole trade, were all that is left closed at that close
@@ -120,7 +120,7 @@ def compute_r(
 
 
 def is_taken_whole(terms: TradeTerms) -> npt.NDArray[np.bool_]:
-    """Whether a side, longs and shorts [2], leaves in one piece."""
+    """True if a side, longs and shorts [2], leaves in one piece."""
     counts = np.count_nonzero(terms.shares, axis=1)
     whole: npt.NDArray[np.bool_] = (counts <= 1) & ~(terms.rests > 0.0)
     return whole
@@ -151,7 +151,7 @@ def close_trades(
 def find_open_parts(
     ledger: Ledger, trade: Ints, bar: Ints, targets: Floats, per_side: float, terms: TradeTerms
 ) -> OpenParts:
-    """Open and closed parts of trades at the close of a bar, and what they would come to there.
+    """Open and closed parts of trades at the close of a bar, and their value there.
 
     Args:
         ledger: Of one window.

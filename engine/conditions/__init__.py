@@ -1,1 +1,1 @@
-"""Conditions: the bars at which a strategy asks for an entry or an exit."""
+"""Conditions: the bars of a strategy's entries and exits."""

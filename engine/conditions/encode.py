@@ -15,12 +15,12 @@ class Entry(NamedTuple):
     genes: Ints  # [C, 3] int64: row, gene, 1 for ``>`` and 0 for ``<``; decided on codes
     scales: Floats  # [C, 2] float64: low and scale of the row's codes
     pairs: Ints  # [D, 3] int64: left row, right row, 1 for ``>`` and 0 for ``<``; decided on codes
-    exact: Ints  # [E, 3] int64: the same, for rows whose codes have different maps
-    warm_rows: Ints  # [L] int64: rows, the longest of whose warm-ups is an individual's
+    exact: Ints  # [E, 3] int64: the same, for rows with codes of different maps
+    warm_rows: Ints  # [L] int64: rows; the longest of their warm-ups is an individual's
 
 
 def encode_entry(case: FastCase, coders: dict[RowForm, Coder]) -> Entry:
-    """The entry conjunction as arrays, each comparison where it is decided fastest."""
+    """The entry conjunction as arrays, each comparison in its fastest place."""
     gene_rows: list[tuple[int, int, int]] = []
     row_pairs: list[tuple[int, int, int]] = []
     exact: list[tuple[int, int, int]] = []

@@ -1,8 +1,8 @@
 """Switches as comparisons of their genes, which every kernel of conditions knows.
 
-`strategy.conditions.settle_switches` has what a switch that is off leaves. Here the same is done
-for all genes at once: what may be left out is true while it is, where its neighbours must all hold,
-and false else.
+`strategy.conditions.settle_switches` has the rest after a switch is off. Here the same is done
+for all genes at once: an omitted part is true if its neighbours must all hold,
+else false.
 """
 
 from typing import NamedTuple
@@ -49,7 +49,7 @@ def lower_switches(condition: Condition | None) -> Condition | None:
 
 
 def _lower_part(condition: Condition, *, is_needed: bool) -> Condition:
-    """A part that is true or, where it is not needed, false while it is left out."""
+    """A part that is true or, if not needed, false while it is left out."""
     there, lowered = _find_presence(condition), _lower_present(condition)
     if there is None:
         return lowered
@@ -72,7 +72,7 @@ def _lower_present(condition: Condition) -> Condition:
 
 
 def _find_presence(condition: Condition) -> Condition | None:
-    """Where a condition is not left out; None where it never is."""
+    """Bars with a condition in force; None if it always is."""
     if isinstance(condition, Switch):
         is_on = Compare(condition.gene, ">", HALF)
         inner = _find_presence(condition.condition)

@@ -92,7 +92,7 @@ def evaluate_limits(
 
 
 def evaluate_offset(offset: object, genes: Genes) -> tuple[int, float]:
-    """Offset of a break-even from the entry: a form, and what it takes."""
+    """Offset of a break-even from the entry: a form and its number."""
     if isinstance(offset, RMultiple):
         return exit_spec.R_MULTIPLE, resolve_value(offset.multiple, genes)
     if isinstance(offset, Share):
@@ -157,7 +157,7 @@ def find_trail_start(trail: object, genes: Genes) -> float:
 
 @cache
 def build_idle_plan(side: int, n_bars: int) -> SidePlan:
-    """A side that asks for nothing."""
+    """A side without signals."""
     none, signals = build_form(), freeze_bars(np.zeros(n_bars, np.bool_))
     return SidePlan(
         float(side), signals, _NO_BARS, none, build_legs(), none, 0.0, build_order(),
@@ -212,7 +212,7 @@ def build_tables(
     spans: Ints | None = None,
     scales: Floats | None = None,
 ) -> SeriesTables:
-    """Tables of a series, with everything that is not asked for left empty."""
+    """Tables of a series, with unneeded ones left empty."""
     return SeriesTables(
         (freeze_bars(cancels[0]), freeze_bars(cancels[1])),
         freeze_row(funding),

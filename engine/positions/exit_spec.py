@@ -38,11 +38,11 @@ class SessionClock(NamedTuple):
 
 
 class ExitForm(NamedTuple):
-    """Where a stop or a target stands, or what a trailing stop follows."""
+    """Place of a stop or a target, or the guide of a trailing stop."""
 
     form: int  # one of `engine.positions.exit_spec`
     number: float  # what `SHARE` and `R_MULTIPLE` take, above 0
-    # [T] what the others read, a distance or a price: at the signal bar, or where a stop follows a
+    # [T] row of the others, a distance or a price: at the signal bar, or if a stop follows a
     # level at every close; [0] else.
     row: Floats
 
@@ -61,7 +61,7 @@ class Legs(NamedTuple):
 
     forms: Ints  # [L]
     numbers: Floats  # [L] what `SHARE` and `R_MULTIPLE` take
-    rows: Floats  # [L, T] what the others read at the signal bar; [L, 0] where none does
+    rows: Floats  # [L, T] rows of the others, read at the signal bar; [L, 0] if none does
     shares: Floats  # [L] of the position, above 0
     rest: float  # share that no target takes
 
@@ -87,8 +87,8 @@ class SidePlan(NamedTuple):
     """Plan of one side."""
 
     side: float  # 1.0 for longs, -1.0 for shorts
-    signals: Bools  # [T] bars whose close asks for an entry
-    exits: Bools  # [T] bars whose close asks for an exit; [0] where no condition does
+    signals: Bools  # [T] bars with an entry signal at the close
+    exits: Bools  # [T] bars with an exit signal at the close; [0] without a condition
     stop: ExitForm  # where the first stop stands
     legs: Legs  # where targets stand
     trail: ExitForm  # how far the stop follows
@@ -113,7 +113,7 @@ class Limits(NamedTuple):
     tick_under: float = 1.0  # its denominator
     unit_fee: float = 0.0  # price that each side of a trade pays for a unit
     cooldown: int = 0  # bars after a stop in which no signal counts
-    even_form: int = NONE  # of what a break-even adds to the entry: `NONE`, `R_MULTIPLE`, `SHARE`
+    even_form: int = NONE  # of a break-even's addition to the entry: `NONE`, `R_MULTIPLE`, `SHARE`
     even_number: float = 0.0  # what that form takes
     names_stops: bool = False  # whether exits at stops that moved have reasons of their own
     size: Size = Size()  # how trades are sized, which says where one costs the account
@@ -122,11 +122,11 @@ class Limits(NamedTuple):
 class SeriesTables(NamedTuple):
     """Rows that positions read beside prices."""
 
-    # [T] bars whose close ends resting orders of longs, and of shorts; [0] where no condition does.
+    # [T] bars whose close ends resting orders of longs, and of shorts; [0] without a condition.
     cancels: tuple[Bools, Bools]
     funding: Floats  # [T] price that a long has paid up to each bar's open; [0]: nothing
     finer: Floats  # [4, K] open, high, low and close of finer bars; [4, 0] without any
-    # [2, T] the first of those of which a bar is made up, and one past the last; the same where it
-    # is made up of none. [2, 0] without finer bars.
+    # [2, T] the first of a bar's finer bars, and one past the last; the same if
+    # there are none. [2, 0] without finer bars.
     spans: Ints
     scales: Floats  # [T] price that sizes are measured by; [0] where they are not

@@ -3,8 +3,8 @@
 It shares no code with the batch engine. Its loops are functions over arrays and numbers, which run
 as plain Python reads them, or compiled in the same words. They go from bar to bar: orders that
 stand are met, a position is left, another is entered, and at the close stops move and signals place
-orders. A bar that is made up of finer ones is read by these in turn. What a bar does to an order is
-in `reference_orders`, to a position in `reference_exits`.
+orders. A bar with finer ones is read by these in turn. The effect of a bar on an order is
+in `reference_orders`, on a position in `reference_exits`.
 """
 
 from typing import NamedTuple
@@ -147,7 +147,7 @@ def find_farthest_target(world: World, book: Book, side: int) -> float:
 
 
 def compute_net_r(world: World, book: Book, at: HeldPosition, bar: int, leave: float) -> float:
-    """R of a trade, net: of each target that was reached and of what was left."""
+    """R of a trade, net: of each reached target and of the rest."""
     side, rest = at.side, world.parts[at.side, NUMBER, REST]
     count = count_targets(world, side)
     # One target that takes all is the exit.
@@ -190,7 +190,7 @@ def find_signal_range(start: int, end: int, warm_up: int, limits: Limits) -> sli
 
 
 def list_signals(longs: SidePlan, shorts: SidePlan, bars: slice) -> Ints:
-    """Bars [S] of those that may signal at which a side asks for an entry, ascending."""
+    """Bars [S] with an entry signal of a side, among allowed bars, ascending."""
     asks = longs.signals[bars] | shorts.signals[bars]
     # Where both sides signal neither does: the idea contradicts itself. Two resting orders do not.
     if longs.order.form == MARKET or shorts.order.form == MARKET:
@@ -227,7 +227,7 @@ def take_signals(
 def take_bar(
     world: World, span: SignalSpan, book: Book, trades: ListedTrades, at: HeldPosition, j: int
 ) -> HeldPosition:
-    """Events of a bar, by the finer bars of which it is made up; the position at its close."""
+    """Events of a bar, by its finer bars; the position at its close."""
     stand_orders(world, span, book, j)
     is_touched, is_free, count = touches_bar(world, book, at, j), at.side == FLAT, 1
     is_whole = count_finer(world, j) == 0
@@ -288,7 +288,7 @@ def enter_part(
 
 
 def touches_bar(world: World, book: Book, at: HeldPosition, j: int) -> bool:
-    """Whether a bar touches an order that stands, or the stop or a target of a position."""
+    """True if a bar touches an order that stands, or the stop or a target of a position."""
     bar = read_bar(world, j)
     meet_orders(world, book, bar)
     if book.orders[0, HOW] != UNTOUCHED or book.orders[1, HOW] != UNTOUCHED:
@@ -341,7 +341,7 @@ def pass_quiet_bars(
 
 
 def find_last_bar(world: World, span: SignalSpan, at: HeldPosition) -> int:
-    """The bar at whose close a position ends at the latest, by its hold or its window's end."""
+    """The bar with the latest close of a position, by its hold or its window's end."""
     if world.limits.max_hold > 0:
         return min(span.end - 1, at.entry_bar + world.limits.max_hold - 1)
     return span.end - 1
@@ -357,7 +357,7 @@ def find_nearest_target(world: World, book: Book, side: int) -> float:
 
 
 def leaves_by_clock(world: World, entry_bar: int, j: int) -> bool:
-    """Whether the clock ends a position in a bar, at its open or at its close."""
+    """True if the clock ends a position in a bar, at its open or at its close."""
     today, entered = world.local_ns[j], world.local_ns[entry_bar]
     is_late = today % DAY_NS + world.bar_ns >= world.minute_ns
     return bool(today // DAY_NS != entered // DAY_NS or is_late)

@@ -97,7 +97,7 @@ class Exit(NamedTuple):
 
 
 def is_stop(reason: int) -> bool:
-    """Whether a position ended at its stop, or beyond it."""
+    """True if a position ended at its stop, or beyond it."""
     return reason == STOP_GAP or reason in AT_STOP
 
 
@@ -131,7 +131,7 @@ def fill_order(world: World, book: Book, side: int, bar: BarPart) -> HeldPositio
 def open_position(
     world: World, book: Book, side: int, t: int, how: int, bar: BarPart
 ) -> HeldPosition:
-    """The levels of a signal at bar t whose order a bar fills."""
+    """The levels of a signal at bar t, for the bar that fills its order."""
     sign, limits = find_sign(side), world.limits
     entry = fill_price(world, side, t, how, bar)
     # A stop of a long sells worse on the tick, a target better.
@@ -211,7 +211,7 @@ def find_target(world: World, side: int, leg: int, t: int, entry: float, risk: f
 
 
 def is_worth(world: World, book: Book, at: HeldPosition) -> bool:
-    """Whether a trade is taken; NaN fails each of these."""
+    """True if a trade is taken; NaN fails each of these."""
     # There is a price, and the risk is more than a small fraction of it.
     if not at.entry > 0.0 or not at.risk > at.entry * world.limits.min_risk:
         return False
@@ -258,7 +258,7 @@ def leave_open(world: World, book: Book, at: HeldPosition, bar: BarPart) -> Exit
 
 
 def asks_exit(world: World, at: HeldPosition, t: int) -> bool:
-    """Whether the close of a bar asks for a position's exit: its condition, between its bounds."""
+    """True if the close of a bar signals a position's exit: its condition, between its bounds."""
     if not world.marks[EXITS + at.side, t]:
         return False
     bounds, held = world.parts[at.side, NUMBER], t - at.entry_bar + 1
@@ -296,7 +296,7 @@ def leave_range(world: World, book: Book, at: HeldPosition, bar: BarPart) -> Exi
 
 
 def leave_targets(world: World, book: Book, at: HeldPosition, j: int, reach: float) -> Exit:
-    """Exit by targets in a bar whose prices went so far."""
+    """Exit by targets in a bar with prices that reach them."""
     farthest = reach_targets(world, book, at.side, j, reach, np.inf)
     reason = TARGET if is_all_out(world, book, at.side) else STILL_OPEN
     return Exit(reason, farthest, False, stay_out())
@@ -314,7 +314,7 @@ def leave_fill_bar(
     worst, reach = (bar.low, bar.high) if sign > 0 else (bar.high, bar.low)
     if sign * worst <= sign * at.stop:
         return Exit(at.mover, at.stop, False, stay_out())
-    # What was reached may be older than the fill of a limit, unless the close lies there.
+    # The touch of a target may be older than the fill of a limit, unless the close lies there.
     if at.is_inside and world.parts[at.side, FORM, ORDER_PART] == LIMIT_ORDER:
         reach = bar.close
     leave = leave_targets(world, book, at, bar.number, reach)
@@ -354,7 +354,7 @@ def reach_targets(
 
 
 def is_all_out(world: World, book: Book, side: int) -> bool:
-    """Whether targets have taken all of a position."""
+    """True if targets have taken all of a position."""
     count = count_targets(world, side)
     if count == 0 or world.parts[side, NUMBER, REST] > 0.0:
         return False
@@ -415,7 +415,7 @@ def find_followed_price(world: World, at: HeldPosition, j: int) -> float:
     """Where a stop that follows stands after the close of a bar, unless it is tighter already."""
     side, sign = at.side, find_sign(at.side)
     form = world.parts[side, FORM, TRAIL_PART]
-    # A level: what is unknown, infinite or no price moves nothing.
+    # A level: an unknown or infinite value, or no price, moves nothing.
     if form == LEVEL:
         level = read_row(world, side, TRAIL_PART, j)
         return level if 0.0 < level < np.inf else -sign * np.inf

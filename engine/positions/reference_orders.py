@@ -1,6 +1,6 @@
-"""Orders by the letter of the law: what an individual asks of a series, which order a bar fills.
+"""Orders by the letter of the law: an individual's plan on a series, and its fills.
 
-Few arrays hold what is asked: compiled functions that hand on many take long to compile. Sides are
+Few arrays hold the plan: compiled functions that hand on many take long to compile. Sides are
 numbered, 0 for longs and 1 for shorts. A buy is the entry of a long and the exit of a short, a sale
 the other two.
 """
@@ -51,7 +51,7 @@ NOWHERE = -1
 
 
 class BarPart(NamedTuple):
-    """Prices of a bar of the series, or of one of the finer bars of which it is made up."""
+    """Prices of a bar of the series, or of one of its finer bars."""
 
     number: int  # of the bar of the series
     is_first: bool  # whether it opens with that bar
@@ -68,7 +68,7 @@ class World(NamedTuple):
     prices: Floats  # [4, T] of the series
     rows: Floats  # [R, T] read-only, what stops, targets, orders and charges read
     local_ns: Ints  # [T] when each bar opens by the session's clock; [0] without a session
-    marks: Bools  # [6, T] bars whose close asks for something
+    marks: Bools  # [6, T] signals at the close of bars
     parts: Floats  # [2, 4, N] what each side does
     finer: Floats  # [4, K] prices of finer bars
     spans: Ints  # [2, T] first finer bar of each bar, and one past its last; [2, 0] without any
@@ -143,14 +143,14 @@ def read_bar(world: World, j: int) -> BarPart:
 
 
 def count_finer(world: World, j: int) -> int:
-    """How many finer bars a bar is made up of; 0 where it is read as a whole."""
+    """Number of a bar's finer bars; 0 if it is read as a whole."""
     if world.spans.shape[1] == 0:
         return 0
     return int(world.spans[1, j] - world.spans[0, j])
 
 
 def read_finer_bar(world: World, j: int, side: int) -> BarPart:
-    """One of the finer bars of which a bar is made up, from 0 on."""
+    """One of a bar's finer bars, from 0 on."""
     k, is_last, prices = world.spans[0, j] + side, side == count_finer(world, j) - 1, world.finer
     return BarPart(
         j, side == 0, is_last, prices[OPEN, k], prices[HIGH, k], prices[LOW, k], prices[CLOSE, k]
@@ -163,7 +163,7 @@ def count_targets(world: World, side: int) -> int:
 
 
 def read_row(world: World, side: int, part: int, t: int) -> float:
-    """Value of a side's part at a bar; NaN where it reads nothing."""
+    """Value of a side's part at a bar; NaN without a row to read."""
     row = int(world.parts[side, ROW, part])
     read: float = world.rows[row, t] if row != NOWHERE else np.nan
     return read
@@ -201,8 +201,8 @@ NEVER = 2**62
 class SignalSpan(NamedTuple):
     """A window's bars."""
 
-    first: int  # first whose signal counts
-    last: int  # one past the last whose signal counts
+    first: int  # first with a signal that counts
+    last: int  # one past the last with a signal that counts
     end: int  # one past the last
 
 
@@ -215,7 +215,7 @@ class Book(NamedTuple):
 
 
 def begin_book(world: World, free: tuple[int, int] = (0, 0)) -> Book:
-    """No orders; `free`: bars from whose close on longs and shorts may place them."""
+    """No orders; `free`: longs and shorts may place them from the closes of these bars on."""
     legs = world.parts.shape[2] - FIRST_LEG
     orders = np.zeros((2, LEG_BARS + legs), np.int64)
     orders[:, STANDING], orders[:, SINCE] = NO_ORDER, free
@@ -249,14 +249,14 @@ def slip_price(world: World, side: int, price: float, bar: int, buys: bool) -> f
 
 
 def both_rest(world: World) -> bool:
-    """Whether both sides enter by resting orders."""
+    """True if both sides enter by resting orders."""
     return bool(
         world.parts[0, FORM, ORDER_PART] != MARKET and world.parts[1, FORM, ORDER_PART] != MARKET
     )
 
 
 def asks_entry(world: World, span: SignalSpan, side: int, t: int) -> bool:
-    """Whether a side's signal at a bar places an order, when it may."""
+    """True if a side's signal at a bar places an order, when allowed."""
     if t < span.first or t >= span.last or not world.marks[ENTRIES + side, t]:
         return False
     # Where both sides signal neither does, unless both wait for prices to come.
@@ -289,14 +289,14 @@ def meet_orders(world: World, book: Book, bar: BarPart) -> None:
 
 
 def still_stands(world: World, side: int, t: int, j: int) -> bool:
-    """Whether the order of a signal at bar t, which stood in the bar before, stands in bar j."""
+    """True if the order of a signal at bar t, which stood in the bar before, stands in bar j."""
     first = t + 1 + world.limits.delay
     if world.parts[side, FORM, ORDER_PART] == MARKET:
         return bool(j == first)
     expires = world.parts[side, NUMBER, EXPIRES]
     if expires > 0.0 and j >= first + expires:
         return False
-    # All closes behind the signal's count; those before the last were asked for before.
+    # All closes behind the signal's count; earlier calls have seen all but the last.
     for k in range(t + 1 if j == first else j - 1, j):
         if world.marks[CANCELS + side, k]:
             return False
@@ -306,7 +306,7 @@ def still_stands(world: World, side: int, t: int, j: int) -> bool:
 
 
 def is_met_from_below(world: World, side: int) -> bool:
-    """Whether prices rise to a side's order: to a buy stop, and to a limit that sells."""
+    """True if prices rise to a side's order: to a buy stop, and to a limit that sells."""
     return bool((world.parts[side, FORM, ORDER_PART] == STOP_ORDER) == (side == 0))
 
 
@@ -352,7 +352,7 @@ def fill_price(world: World, side: int, t: int, how: int, bar: BarPart) -> float
 
 
 def find_first_touched(world: World, book: Book, bar: BarPart) -> int:
-    """The side whose order a bar fills first; -1 where it touches none."""
+    """The side with the first fill in a bar; -1 if it touches no order."""
     orders, levels, side = book.orders, book.levels, -1
     longs, shorts = orders[0, HOW], orders[1, HOW]
     # The open comes first; of two that are met there, or as near, the older one.

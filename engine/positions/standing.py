@@ -1,6 +1,6 @@
 """How an individual stands after a window's last close: in a trade, about to enter, or flat.
 
-Entries and orders that bars to come may fill have prices and levels as far as they are known. It
+Entries and orders that bars to come may fill have known prices and levels. It
 reads what the reference reads, and shares no code with the batch engine.
 """
 
@@ -97,8 +97,8 @@ class EntryTarget(EntryLevel):
 class EvenLevel(EntryLevel):
     """Where a stop moves, the entry or beyond it, and when."""
 
-    gain: float | None  # in units of risk; None where it hangs on a target
-    after_target: int | None  # number of the target, from 1; None where it hangs on a gain
+    gain: float | None  # in units of risk; None if it hangs on a target
+    after_target: int | None  # number of the target, from 1; None if it hangs on a gain
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class StopTrail:
 
 @dataclass(frozen=True, kw_only=True)
 class EntryLevels:
-    """What follows from a fill."""
+    """Levels that follow from a fill."""
 
     stop: EntryLevel
     margin_stop: float | None  # nearer stop in force at which all of the account is lost
@@ -125,7 +125,7 @@ class EntryLevels:
 
 @dataclass(frozen=True, kw_only=True)
 class PendingEntry(EntryLevels):
-    """A signal that counts, whose entry comes at the open of a bar to come.
+    """A signal that counts, with an entry at the open of a bar to come.
 
     At the market prices are those of an open at the newest close.
     """
@@ -144,7 +144,7 @@ class OrderTerms:
 
     kind: str  # ``stop`` or ``limit``
     price: float  # on the tick
-    needed: float  # price that must be reached; beyond `price` where a limit asks for more
+    needed: float  # price that must be reached; beyond `price` if a limit needs more
     bars_left: int | None  # in which it stands at most; None: until it is filled or replaced
     is_day: bool  # whether it ends with the session of its first bar
     is_new: bool  # whether the newest close placed it
@@ -184,7 +184,7 @@ def plan_entry(world: World, plan: SidePlan, t: int, end: int) -> PendingEntry:
 def place_level(
     form: ExitForm, t: int, price: float, is_known: bool
 ) -> tuple[str, float, float | None]:
-    """Kind, value and price of a level, which lies at a price if the entry is where it is held."""
+    """Kind, value and price of a level, with the price if the entry's is known."""
     if form.form in (BEYOND_BAR, LEVEL):
         return "price", float(price), float(price)
     return *read_form(form, t), float(price) if is_known else None
@@ -230,7 +230,7 @@ def find_break_even(world: World, at: HeldPosition, *, is_known: bool = True) ->
 
 
 def is_void(plan: SidePlan, t: int) -> bool:
-    """Whether a level that a signal reads is unknown, or on the wrong side at any entry."""
+    """True if a level that a signal reads is unknown, or on the wrong side at any entry."""
     forms = [plan.stop, *(form for form, _ in list_targets(plan))]
     # A level that a stop follows may be known later.
     if plan.trail.form != LEVEL:
@@ -253,11 +253,11 @@ class HeldLevels:
     stop_kind: str  # ``stop`` that never moved, ``trail``, ``break_even`` or ``margin``
     locked_r: float  # of targets that were reached, net
     trail: StopTrail | None
-    break_even: EvenLevel | None  # None where the stop is there already, or beyond
+    break_even: EvenLevel | None  # None with the stop already at it, or beyond
 
 
 class AskedWorld(NamedTuple):
-    """A series and what an individual asks of it."""
+    """A series and an individual's plans on it."""
 
     world: World
     sides: tuple[SidePlan, SidePlan]  # what longs do, and what shorts do
@@ -283,7 +283,7 @@ class Walked(NamedTuple):
 
 
 def has_resting(world: World) -> bool:
-    """Whether orders rest or reverse, so that the book hangs on all bars of a window."""
+    """True if orders rest or reverse, so that the book hangs on all bars of a window."""
     return bool(world.limits.reverses or (world.parts[:, FORM, ORDER_PART] != MARKET).any())
 
 
@@ -311,7 +311,7 @@ def find_open(ledger: Ledger) -> Trade | None:
 
 
 def describe_trade(held: AskedWorld, trade: Trade, walked: Walked, end: int) -> Standing:
-    """The standing of an open trade after bar `end - 1`, without what is to be entered."""
+    """The standing of an open trade after bar `end - 1`, without entries to come."""
     world, (book, at), locked = held.world, walked, 0.0
     plan, hold, local_ns = held.sides[at.side], world.limits.max_hold, world.local_ns
     reached = book.orders[at.side, LEG_BARS:].tolist()
@@ -336,7 +336,7 @@ def describe_trade(held: AskedWorld, trade: Trade, walked: Walked, end: int) -> 
 
 
 def find_pending(asked: AskedWorld, ledger: Ledger, signals: Ints, end: int) -> PendingEntry | None:
-    """The first signal that counts, but for those that no open would make a trade of.
+    """The first signal that counts and can become a trade at some open.
 
     Args:
         asked: By the individual.
@@ -409,7 +409,7 @@ def _list_placed(world: World, span: SignalSpan, book: Book, side: int) -> Itera
 
 
 def _stands(world: World, side: int, t: int, end: int) -> bool:
-    """Whether the order of a signal at bar t may stand in a bar that has not come yet."""
+    """True if the order of a signal at bar t may stand in a bar to come."""
     first = t + 1 + world.limits.delay
     if world.parts[side, FORM, ORDER_PART] == MARKET:
         return first >= end

@@ -22,7 +22,7 @@ LAST_KEY = tl.constexpr(2**63 - 1)
 def span_kernel(p_size, p_counts, p_ranks, p_windows, p_met, p_spans, n_windows, capacity, most,
                 MEETS_OWN: tl.constexpr, WINDOWS: tl.constexpr,
                 STRETCH: tl.constexpr):  # fmt: skip
-    """Into how many stretches of time whose entries are cut; grid (individuals).
+    """Stretches of time of an individual's entries, counted; grid (individuals).
 
     p_counts: [P, W] entries of lists. p_ranks, p_windows, p_met: as of `key_kernel`. p_spans:
     [P, 4] int64 receives the first rank of an individual's windows, how many there are up to the
@@ -62,7 +62,7 @@ def key_kernel(p_size, p_counts, p_list, p_ranks, p_shifts, p_windows, p_met, p_
     """Keys by which entries are put in order, and where stretches of time begin; grid (pairs).
 
     p_counts: [P, W], p_list: [P, W, capacity] bars that rise, in the lower 31 bits; if PARTED they
-    are counted from their series' first, and if SIDED (1, else 0) twice what they are, plus 1 for a
+    are counted from their series' first, and if SIDED (1, else 0) doubled, plus 1 for a
     short.
     p_ranks: [B] int64 in the upper half ranks of bars, and p_shifts: [P], if SIDED, how far behind
     a bar that of an individual's entry stands. p_windows: [N, 3] as of `signal_kernel`, and p_met.
@@ -177,7 +177,7 @@ def order_kernel(p_size, p_spans, p_keys, p_edges, p_order, n_windows, capacity,
                 is_tie = key[None, :] == key[:, None]
                 is_before = is_before | (is_tie & (entry[None, :] < entry[:, None]))
             place = tl.sum(is_before.to(tl.int32), 1)
-            # Nearly all stretches are looked at as a whole; of those that are longer, the others.
+            # Nearly all stretches are looked at as a whole; of longer ones, the others.
             for begin_others in range(0, total, SIDE):
                 if begin_others != begin:
                     o_other = begin_others + o_side

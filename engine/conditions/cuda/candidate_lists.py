@@ -34,14 +34,14 @@ class Packing(NamedTuple):
     order: Ints  # [C] places of all gene comparisons in the entry, the packed ones first
     n_packed: int  # how many are packed
     rows: Ints  # [N] row of the fast case that each packed comparison reads
-    lead: int  # row whose slot names an individual's list; -1 when one list serves all
+    lead: int  # row with the slot of an individual's list; -1 when one list serves all
     genes: Ints  # [N] gene of each packed comparison
     is_greater: npt.NDArray[np.bool_]  # [N] whether the row must be greater
     bounds: Floats  # [N] the gene's bound that the weakest individual has
 
 
 def choose_packing(case: FastCase, entry: Entry) -> Packing:
-    """Choose the comparisons to pack: those whose rows need no gene but one common whole one.
+    """Choose the comparisons to pack: their rows need no gene but one common whole one.
 
     The gene that most rows share leads.
     """
@@ -116,12 +116,12 @@ class CandidateLists:
         self.moves += 1
 
     def forget(self, slots: Ints) -> None:
-        """Forget the lists of slots whose rows are about to change."""
+        """Forget the lists of slots before their rows change."""
         self._list_of[slots] = -1
         overwrite(self.list_of, self._list_of)
 
     def lay_out(self, genomes: Floats, slots: Slots, table: Slots) -> bool:
-        """Write slots and lists into a table [P, R + 1]; returns whether all lists are there.
+        """Write slots and lists into a table [P, R + 1]; returns True if all lists are ready.
 
         Genomes are [P, G], slots [P, R].
         """
@@ -137,7 +137,7 @@ class CandidateLists:
         lead, weaker = self._find_list_slots(genomes, slots)
         missing = self._list_of[lead, weaker] < 0
         if self._used > self._most:
-            # Lists whose rows were forgotten are among them; what is needed is made again.
+            # Lists of forgotten rows are among them; needed ones are made again.
             self.clear()
             missing[:] = True
         _, first_of_each = np.unique(lead[missing] * 2 + weaker[missing], return_index=True)
@@ -145,7 +145,7 @@ class CandidateLists:
         self._make(slots[members], lead[members], weaker[members])
 
     def _find_list_slots(self, genomes: Floats, slots: Slots) -> tuple[Slots, Slots]:
-        """Slot [P] that names each individual's list, and 1 [P] where it is outside its bounds."""
+        """Slot [P] of each individual's list, and 1 [P] if outside its bounds."""
         packing = self._packing
         lead = slots[:, packing.lead] if packing.lead >= 0 else np.zeros(len(slots), np.int32)
         # Column after column: a compiled loop is 0.01 ms quicker for 512 individuals, and would
@@ -200,7 +200,7 @@ class CandidateLists:
                    BLOCK=INDEX_BARS)  # fmt: skip
 
     def _make_room(self, candidates: int, lists: int) -> None:
-        """Grow what is too small; old lists stay where they are."""
+        """Grow too small buffers; old lists keep their places."""
         needed = self._used + candidates
         if needed >= MOST_CANDIDATES:
             raise torch.OutOfMemoryError(f"{needed:,} candidates need more than 32-bit numbers")

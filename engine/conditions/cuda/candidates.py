@@ -1,7 +1,7 @@
 """Stage 2a, candidates: the bars at which any individual within the genes' bounds could signal.
 
-Rows that share a length are compared with genes whose bounds are known, so that for each length
-most bars are ruled out once for the whole search. What is left is kept as a list of bars and, for
+Rows that share a length are compared with genes of known bounds, so that for each length
+most bars are ruled out once for the whole search. The rest is kept as a list of bars and, for
 each, one word with the codes of up to four rows.
 """
 
@@ -16,10 +16,10 @@ def candidate_kernel(p_rows, p_codes, p_slots, p_limits, p_index, p_counts, p_ba
                      BLOCK: tl.constexpr):  # fmt: skip
     """Count or write candidates; grid (blocks of BLOCK bars, lists).
 
-    p_slots: [L, N_PACKED] slots of each list's rows. p_limits: [L, N_PACKED] what a value must lie
-    beyond. p_counts: [L, n_blocks] receives how many a block has. p_index: [L, n_blocks + 1] where
-    a block's candidates go. Rows are there from first_bar on, for n_bars. GREATER: a bit for each
-    comparison; where it is not set, the code's complement is kept, so that every byte must reach
+    p_slots: [L, N_PACKED] slots of each list's rows. p_limits: [L, N_PACKED] limits that a value
+    must pass. p_counts: [L, n_blocks] receives counts by block. p_index: [L, n_blocks + 1] where a
+    block's candidates go. Rows are present from first_bar on, for n_bars. GREATER: a bit for each
+    comparison; without it the code's complement is kept, so that every byte must reach
     its threshold.
     """
     i_list = tl.program_id(1).to(tl.int64)

@@ -1,8 +1,8 @@
 """Comparisons on one series: by codes of one byte where a row meets a gene or another row.
 
 Codes of both sides are those of one monotone map. Unlike codes compare as the values do; where they
-are equal the values are looked at. Rows that are compared with genes have a map over the bounds of
-these; rows that are compared with each other share one that follows one of them. Arithmetic, and
+are equal the values are looked at. Rows compared with genes have a map over the bounds of
+these; rows compared with each other share a map by one of them. Arithmetic, and
 comparisons with few sets of genes, are computed by a kernel that is compiled for their form.
 """
 
@@ -121,7 +121,7 @@ class Comparisons:
         return CodedComparison(place, other, relation, ago, is_gene=False)
 
     def load(self) -> None:
-        """Bring formulas to the device and make tables of codes, once all comparisons are there."""
+        """Bring formulas to the device and make tables of codes, after the last comparison."""
         code = np.array([*self._formulas.code, 0, 0], np.int32)
         constants = np.array([*self._formulas.constants, 0.0])
         self.code = to_device(code, self._device), to_device(constants, self._device)
@@ -221,7 +221,7 @@ class CodeTable(GrowingRows):
 
 
 def is_row(expression: Expression) -> bool:
-    """Whether an expression is a row, and no arithmetic or number."""
+    """True if an expression is a row, and no arithmetic or number."""
     return not isinstance(expression, Arithmetic | GeneValue | Number)
 
 

@@ -1,6 +1,6 @@
 """Arithmetic of a strategy as numbers, so that one kernel computes whatever a person wrote.
 
-A formula is a list of instructions for a stack: what it reads is put on top, an operation takes the
+A formula is a list of instructions for a stack: a value read is put on top, an operation takes the
 top two and leaves its result. Kernels read the list; nothing is compiled for a strategy.
 """
 
@@ -110,7 +110,7 @@ class Formulas:
 
 
 def _places(node: Expression) -> int:
-    """Places of the stack that a formula needs, no more than are there and one."""
+    """Places of the stack that a formula needs, at most one beyond the stack's size."""
     if not isinstance(node, Arithmetic):
         return 1
     left = min(_places(node.left), DEPTH)

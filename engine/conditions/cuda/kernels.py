@@ -73,7 +73,7 @@ def evaluate_formula(p_code, begin, end, p_constants, p_genome, p_slot, p_rows, 
         right = tl.where(operand == 0, s0, s1)
         is_abs = operation == ABS
         made = canonicalize(tl.where(is_abs, tl.abs(s0), apply_operation(operation, left, right)))
-        # What is put goes on top; one operand is replaced, of two one leaves.
+        # A value read goes on top; one operand is replaced, of two one leaves.
         is_put = operation <= CONSTANT
         fourth = tl.where(is_put, s2, s3)
         third = tl.where(is_put, s1, tl.where(is_abs, s2, s3))
@@ -103,7 +103,7 @@ def one_operation(x, y, OPERATION: tl.constexpr):
 @triton.jit
 def value_in_form(p_code, begin, p_constants, p_genome, p_slot, p_rows, row_stride, t, m,
                   FORM: tl.constexpr):  # fmt: skip
-    """As `evaluate_formula`, of a formula whose operations are FORM."""
+    """Value by `evaluate_formula` of a formula with the operations FORM."""
     zero = tl.zeros(t.shape, tl.float64)
     s0 = zero
     s1 = zero
@@ -203,7 +203,7 @@ def encode_kernel(p_rows, p_slots, p_low, p_scale, p_codes, row_stride, n_bars, 
 
 @triton.jit
 def holds(a, b, RELATION: tl.constexpr):
-    """Whether a comparison holds: 0 is ``>``, 1 ``<``, 2 ``>=``, 3 ``<=``; with NaN it does not."""
+    """Truth of a comparison: 0 is ``>``, 1 ``<``, 2 ``>=``, 3 ``<=``; with NaN false."""
     if RELATION % 2 == 0:
         return a > b if RELATION == 0 else a >= b
     else:
@@ -380,11 +380,10 @@ def remember_kernel(p_members, p_words, p_sets, p_bars, p_out, n_bars, n_words, 
                     WORDS: tl.constexpr):  # fmt: skip
     """Words of a condition that holds now and held some bars ago, or either; grid (rows, blocks).
 
-    p_members: as `compare_form_kernel` has it. p_words: words that say what holds at all of the
-    last covered bars, or at one of them, if p_bars asks for so many. FROM, p_sets: as in
-    `join_kernel`. p_bars: [n] for how many bars each set of genes asks. p_out: [n, n_words]
-    receives what holds
-    for twice as many bars as covered, or for those that are asked for. HELD: at all of them.
+    p_members: as `compare_form_kernel` has it. p_words: words of truths at all of the
+    last covered bars, or at one of them, if p_bars has so many. FROM, p_sets: as in
+    `join_kernel`. p_bars: [n] number of bars of each set of genes. p_out: [n, n_words]
+    receives truths over twice as many bars as covered, or over as many as p_bars has. HELD: at all.
     """
     i_row = tl.program_id(0).to(tl.int64)
     if i_row >= tl.load(p_members):

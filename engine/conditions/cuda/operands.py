@@ -49,7 +49,7 @@ class DevicePart:
     node: Condition  # the condition
     columns: tuple[int, ...]  # genes that decide it, columns of a genome
     below: tuple["DevicePart", ...]  # the conditions that it joins, holds or remembers
-    comparison: Comparison | None  # what a comparison asks; None of any other condition
+    comparison: Comparison | None  # of a comparison; None of any other condition
 
 
 Columns = tuple[int, ...]
@@ -75,7 +75,7 @@ class DevicePopulation(NamedTuple):
 
 
 class WordsBelow(NamedTuple):
-    """Words of a condition below another, and which of them each set of genes of that one reads."""
+    """Words of a condition below another, and the place read by each set of genes above."""
 
     words: torch.Tensor  # [n, N]
     sets: torch.Tensor  # [m] int32, not read unless way is BY_SET
@@ -126,7 +126,7 @@ class DeviceReadings:
 
     @property
     def n_parts(self) -> int:
-        """Conditions, those that others join among them."""
+        """Conditions, with the joined parts among them."""
         return len(self._parts)
 
     def part(self, node: Condition) -> DevicePart:
@@ -168,12 +168,12 @@ class DeviceReadings:
     def arrays(self, individuals: Individuals) -> tuple[Arrays, Rooms] | None:
         """Inputs of a population for a device; None where there is no room for all its rows.
 
-        Under "slots": [P, R] int32, where the rows of each lie, which are there from now on.
+        Under "slots": [P, R] int32, the places of each one's rows, present from now on.
         """
         slots = self._bank.bring(individuals.here)
         if slots is None:
             return None
-        # Kernels are given a column also where no row is read.
+        # Kernels get a column even if no row is read.
         arrays: Arrays = {"slots": slots if slots.size else np.zeros((len(slots), 1), np.int32)}
         rooms: Rooms = {}
         for part in self._parts.values():
@@ -273,7 +273,7 @@ class DeviceReadings:
                 return words
 
     def _most_bars(self, node: OverBars, individuals: Individuals) -> int:
-        """The most bars that are asked for, or that a gene's bounds allow where launches stay."""
+        """The most bars of any condition, or by a gene's bounds if launches stay."""
         most = float(resolve_values(node.bars, self._layout, individuals.here).max(initial=1.0))
         if individuals.has_room and isinstance(node.bars, GeneValue):
             most = max(most, node.bars.gene.high)

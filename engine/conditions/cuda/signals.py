@@ -13,7 +13,7 @@ from engine.conditions.cuda.kernels import encode
 
 @triton.jit
 def find_window(p_met, i_pair, n_windows, MEETS_OWN: tl.constexpr):
-    """Number of a pair's window: one of its individual's own, or of those that all meet."""
+    """Number of a pair's window: one of its individual's own, or of the windows of all."""
     if MEETS_OWN:
         return tl.load(p_met + i_pair).to(tl.int64)
     return i_pair % n_windows
@@ -54,14 +54,14 @@ def signal_kernel(p_size, p_index, p_cand_bars, p_cand_words, p_rows, p_codes, p
     and 1 for ``>`` or 0 for ``<``, three numbers a comparison, the packed ones first. PAIRS and
     EXACT: row that must be smaller, row that must be larger; the first are decided on codes.
     p_met: [P, W] numbers of the windows that each individual meets, if MEETS_OWN; else all do.
-    p_counts: [P, W] receives how many signals there are. p_bars: [P, W, capacity] receives them,
-    and -1 up to a whole sixteen. p_scratch_bars, p_scratch_words: the same shape, for what the
-    packed comparisons leave. p_most: [1] is raised to the length that a list lacked.
+    p_counts: [P, W] receives the number of signals. p_bars: [P, W, capacity] receives them,
+    and -1 up to a whole sixteen. p_scratch_bars, p_scratch_words: the same shape, for signals that
+    pass the packed comparisons. p_most: [1] is raised to the length that a list lacked.
 
-    Rows and lists of candidates are there from first_bar on, for n_bars; if not IS_PART, for all.
+    Rows and lists of candidates are present from first_bar on, for n_bars; if not IS_PART, for all.
 
-    What the words decide, nearly everything, is done for all candidates; what has to be looked up
-    row by row is done for the few that are left, side by side.
+    The decision by words, nearly everything, is made for all candidates; the lookup row by row is
+    made for the few that are left, side by side.
     """
     i_pair = tl.program_id(0).to(tl.int64)
     i_p = i_pair // n_windows

@@ -1,7 +1,7 @@
 """Signals that an account with limits takes, of all windows of an individual in one order.
 
-What a signal's trade comes to hangs on the signal alone, so that only who is taken is decided
-here. Only that must go in order, and only signals that are taken change anything: a warp looks at
+A trade's result hangs on the signal alone, so that only the taking of signals is decided
+here. Only that must go in order, and only taken signals change anything: a warp looks at
 many signals, finds the first that is flat and has room, and where the account is full goes on at
 the moment at which one of its positions is over. Leverages and counts are formed for many signals
 side by side. Moments are ranks of the times at which bars open: a position is over from the first
@@ -125,9 +125,9 @@ def answer_kernel(p_size, p_spans, p_order, p_asks, p_overs, p_frees, p_levers, 
     p_order, p_asks, p_overs, p_frees, p_levers: as `ask_kernel` leaves them; unless DELAYED or
     SIDED, a window is flat for its own signals from when on its position is over. p_limit: most
     leverage of positions together, read if LEVERED; max_positions: most that are open, up to SLOTS.
-    p_flat: [P, W] scratch, or [P, W, 2] if SIDED. p_frees: receives in place of what was read, of
-    each signal that is taken its number in the order, and p_oldest: [P, W * capacity], in which
-    p_others of `ask_kernel` stand if SIDED, which of those that were taken before it is the first
+    p_flat: [P, W] scratch, or [P, W, 2] if SIDED. p_frees: receives, over its former content, the
+    number in the order of each taken signal, and p_oldest: [P, W * capacity], in which p_others of
+    `ask_kernel` stand if SIDED, the first among the signals taken before it
     that may be open. p_taken: [P] receives how many are taken. PACKS: whether lane, window and time
     of a signal are found by one minimum; SIGNALS are then 64, and windows fewer than 255.
     """
@@ -170,7 +170,7 @@ def answer_kernel(p_size, p_spans, p_order, p_asks, p_overs, p_frees, p_levers, 
         lever = tl.zeros([SIGNALS], tl.float64)
         if LEVERED:
             lever = tl.load(p_levers + o_first + o_k, mask=inside, other=0.0)
-        # What other lanes wrote of a strand is there.
+        # The writes of other lanes to a strand have arrived.
         tl.debug_barrier()
         flat = tl.load(p_strand + strand_of, mask=inside, other=NEVER)
         waits = over != NO_TRADE

@@ -1,11 +1,11 @@
-"""Positions of both sides on the device: signals, and the exits of those that may become trades.
+"""Positions of both sides on the device: signals, and the exits of possible trades.
 
-Most signals come while a position is open, and their exits are never asked for. So a list of
+Most signals come while a position is open, and their exits are never needed. So a list of
 signals is cut into stretches, one a lane, and each lane takes positions in order as if the account
 were flat where its stretch begins. It ends at a signal that another lane has taken, because from
-there on both would do the same. Which of these positions the account really takes is decided
-afterwards, in whole numbers (`trades.py`): each position knows the next. What is asked of positions
-is data: forms, formulas and numbers, so that all strategies share these kernels.
+there on both would do the same. The account's choice among these positions follows in integers
+(`trades.py`): each position knows the next. The terms of positions are data: forms, formulas and
+numbers, so that all strategies share these kernels.
 """
 
 import triton
@@ -117,7 +117,7 @@ def mark_kernel(p_size, p_longs, p_shorts, p_entries, p_bars, p_windows, p_count
         entry = count + tl.cumsum(bits, 0) - bits
         found = tl.sum(bits, 0)
         if found > MANY * WORDS:
-            # Bits side by side, so that what is written is too.
+            # Bits side by side, so that writes are too.
             listed = count
             for part in range(0, 2 * WORDS, HALVES):
                 o_half = 2 * begin + part + tl.arange(0, HALVES)
@@ -176,7 +176,7 @@ def first_asked(p_words, p_following, n_words, condition, t, m):
 
 @triton.jit
 def is_flat(mark, flat_long, flat_short):
-    """Whether a signal finds the account flat, from which bars on a side may signal."""
+    """True if a signal finds the account flat, given the bars from which sides may signal."""
     return (mark >> 1) >= tl.where((mark & 1) == 1, flat_short, flat_long)
 
 
@@ -211,7 +211,7 @@ def next_flat(p_list, i, m, count, flat_long, flat_short):
 
 @triton.jit
 def read_row(p_reads, p_rows, p_slot, p_number, read, row_stride, t, m):
-    """A row at bars t of one individual, or what a number makes of it; read: which, a lane each.
+    """A row at bars t of one individual, or a form of it by a number; read: its place, a lane each.
 
     p_reads: of each the row's place and how it is read. p_number: the individual's numbers.
     """
@@ -229,7 +229,7 @@ def open_positions(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_sl
                    p_number, p_asked, p_exit, p_following, p_session, row_stride, n_words, hold,
                    delay, end, clock_end, min_risk, mark, m, FORMULAS: tl.constexpr,
                    SIGNALS: tl.constexpr):  # fmt: skip
-    """What a position of each signal is, where m.
+    """Position of each signal, where m.
 
     Returns entry, first stop, target, risk, the value of the trail's formula, whether it is taken,
     the last bar that may touch stop or target, the last at whose close it may be left, where and
@@ -241,14 +241,14 @@ def open_positions(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_sl
     is_short = side == 1
     e = t + 1 + delay
     entry = tl.load(p_market + e.to(tl.int64) * 4, mask=m, other=1.0)
-    # What the formulas of stop, target and trail say at the signal's bar.
+    # Values of the formulas of stop, target and trail at the signal's bar.
     stop_read = tl.zeros([SIGNALS], tl.float64)
     aim_read = tl.zeros([SIGNALS], tl.float64)
     reach = tl.zeros([SIGNALS], tl.float64)
     if FORMULAS:
         for k in range(2 * READS):
             left, right = tl.load(p_reads + 2 * k), tl.load(p_reads + 2 * k + 1)
-            # What is the same for both sides is computed once.
+            # Values common to both sides are computed once.
             p_other = p_reads + 2 * (k ^ 1)
             is_same = (left == tl.load(p_other)) & (right == tl.load(p_other + 1))
             if (left < right) & ((k % 2 == 0) | (is_same == 0)):
@@ -283,13 +283,13 @@ def open_positions(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_sl
     away = tl.where(form == FROM_ENTRY, aim_read, away)
     target = tl.where(is_short, entry - away, entry + away)
     target = tl.where(form == LEVEL, aim_read, target)
-    # What is NaN fails each of these.
+    # NaN fails each of these.
     is_beyond = tl.where(is_short, target < entry, target > entry)
     trail = tl.load(p_forms + 4 + side)
     is_taken = m & (risk > entry * min_risk)
     is_taken = is_taken & (((form != LEVEL) & (form != FROM_ENTRY)) | is_beyond)
     is_taken = is_taken & ((trail != FROM_ENTRY) | (reach > 0.0))
-    # The bar at whose open a condition or the clock ends it, and the last that it may have.
+    # The bar with an end by a condition or the clock at its open, and the last allowed bar.
     clock = tl.load(p_session + e, mask=is_taken & (e < clock_end), other=2 * NOT_THERE)
     is_open = (clock & 1) == 1
     clock_bar = tl.where(is_open, clock >> 1, NOT_THERE)
@@ -312,7 +312,7 @@ def open_positions(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_sl
 
 @triton.jit
 def find_length(count, n_lanes):
-    """Signals of a stretch, of which each lane begins with one."""
+    """Signals of a stretch; each lane begins with one."""
     return tl.maximum((count + n_lanes - 1) // n_lanes, SHORTEST)
 
 
@@ -330,18 +330,18 @@ def leave_kernel(p_size, p_market, p_finer, p_finer_of, p_pyramid, p_charges, p_
     p_size: [1] individuals. p_market, p_pyramid: as in `exit_kernel`, of n_bars. p_charges: costs
     of a side, smallest risk, fraction at risk. p_reads: [3, 2, 2] where the formulas of stop,
     target and trail begin and end, of longs and shorts, if FORMULAS; else as of `read_row`.
-    p_forms: [3, 2]. p_numbers: [P, n_numbers] what they take beside formulas and from which gain on
+    p_forms: [3, 2]. p_numbers: [P, n_numbers] their numbers beside formulas and from which gain on
     the stop follows, of longs and shorts in turn, at which gain it moves to the entry, and factors
     of rows. p_bars, p_windows: as in `mark_kernel`. p_asked: [n, n_words] conditions of exits,
-    p_exits: [P, 2] which of them, -1 for none, p_following: as in `first_asked`. p_sessions: [q,
+    p_exits: [P, 2] their places, -1 for none, p_following: as in `first_asked`. p_sessions: [q,
     row_stride] by entry bar twice the bar at which the clock ends a position, plus 1 at its open.
     p_session_of: [P] which, or -1. p_leaves: [P, W, capacity]
     NOT_ASKED, receives eight times the exit bar, plus the reason or SESSION_OPEN, or REJECTED.
     p_nexts: [P, W, 2 capacity] receives the first signal after its exit that finds the account
     flat, or a place behind all, unless ALL. p_r: [P, W, capacity] receives R. p_prices: [P, W,
     capacity, 5] if KEEPS receives entry, stop, target, exit and last stop. MOVES: whether anybody's
-    stop moves. ALL: whether every signal is asked for, whatever came before it; p_leverages: [P, W,
-    capacity] then receives what each position is worth over the account. FINER: whether p_finer and
+    stop moves. ALL: every signal is walked, whatever came before it; p_leverages: [P, W,
+    capacity] then receives each position's worth over the account. FINER: whether p_finer and
     p_finer_of, of `engine.indicators.cuda.market.lay_out_finer`, are read; p_notes: [P, W,
     capacity] then receives sums of LATE_GAP and the like.
     """
@@ -365,7 +365,7 @@ def leave_kernel(p_size, p_market, p_finer, p_finer_of, p_pyramid, p_charges, p_
     length = find_length(count, BLOCKS * SIGNALS)
     i = ((tl.program_id(0) % BLOCKS) * SIGNALS + tl.arange(0, SIGNALS)) * length
     behind = i + length
-    # Lanes that have a signal, those whose signal is new, and those whose position still waits.
+    # Lanes with a signal, with a new signal, and with a position that still waits.
     m_s = i < count
     is_new = m_s
     waits = i < 0
@@ -400,7 +400,7 @@ def leave_kernel(p_size, p_market, p_finer, p_finer_of, p_pyramid, p_charges, p_
             best = tl.where(is_new, entry, best)
             last_stop = tl.where(is_new, stop, last_stop)
             waits = waits | (is_new & is_taken & (first <= last))
-            # Lanes whose positions are over early begin the next ones while long ones wait.
+            # Lanes with short positions begin the next ones while long ones wait.
             enough = tl.sum(m_s.to(tl.int32), 0) // 2
             touch, last_stop, best, j, waits = moving_exit(
                 p_market, j, last, close_bar, waits, best, is_short, entry, last_stop, target,
@@ -415,7 +415,7 @@ def leave_kernel(p_size, p_market, p_finer, p_finer_of, p_pyramid, p_charges, p_
             upper = tl.where(is_short, stop, target)
             touch = first_touch(p_market, p_pyramid, n_bars, first, new_last,
                                 is_taken & (first <= new_last), lower, upper, SIGNALS)  # fmt: skip
-        # How it ended, where it did.
+        # Reasons of ended positions.
         is_over = m_s & (waits == 0)
         is_taken_over = is_over & is_taken
         is_hit = touch != NEVER

@@ -83,7 +83,7 @@ def first_touch(p_market, p_pyramid, n_bars, j, last, waits, lower, upper,
 def read_finer_bars(p_finer, first, count, lower, upper, opened, highest, lowest):
     """Open, high and low of the first of finer bars that reaches down to lower or up to upper.
 
-    Of those of a whole bar where it is made up of none; and whether it is not the bar's first.
+    Prices of the whole bar if it has no finer ones; and True unless it is the bar's first.
     """
     seeks = count > 0
     is_late = count < count
@@ -103,14 +103,14 @@ def read_finer_bars(p_finer, first, count, lower, upper, opened, highest, lowest
 
 @triton.jit
 def turn(price, is_short):
-    """A price as a long sees it: below 0 of a short, whose worst price then is the lowest too."""
+    """A price as a long sees it: below 0 for a short, so that its worst price is the lowest too."""
     return tl.where(is_short, -price, price)
 
 
 @triton.jit
 def walk_bar(stop, best, found, waits, j, last, close_bar, ahead, behind, entry, target, form,
              share, reach, follow_gain, even_gain):  # fmt: skip
-    """One bar of positions whose stop moves at its close; returns what has changed.
+    """One bar of positions with a stop that moves at its close; returns the changes.
 
     All prices are turned; ahead and behind are the bar's best and worst.
     """

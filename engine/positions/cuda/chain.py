@@ -30,7 +30,7 @@ LATE_GAP = tl.constexpr(8)
 
 @triton.jit
 def add_count(p_count, count, CARRIES: tl.constexpr):
-    """Store a count, or add it to the one that is there."""
+    """Store a count, or add it to the present one."""
     number = count.to(tl.float64)
     if CARRIES:
         number = tl.load(p_count) + number
@@ -49,7 +49,7 @@ def price_kernel(p_size, p_market, p_finer, p_finer_of, p_rows, p_genomes, p_slo
 
     p_r: [P, W, capacity] receives R, and zeros up to a whole eight. p_prices:
     [P, W, capacity, 4] receives entry, stop, target and exit, and p_reasons places in `REASONS`,
-    or LATE_GAP, if wanted. p_out: [P, W, A] receives the counts, on top of those that are there if
+    or LATE_GAP, on request. p_out: [P, W, A] receives the counts, on top of present ones if
     CARRIES. p_finer, p_finer_of: as `engine.indicators.cuda.market.lay_out_finer` gives them, read
     if FINER; p_coarse: as `take_kernel` leaves it.
     """

@@ -1,7 +1,7 @@
-"""Signals of strategies with orders, each by itself, and sums of those that an account takes.
+"""Signals of strategies with orders, each by itself, and sums of an account's trades.
 
-An account with limits asks what each signal comes to, whatever came before it; so a lane walks one
-signal, and all lanes of a warp go through the bars of those that follow one another.
+An account with limits needs each signal's result, whatever came before it; so a lane walks one
+signal, and all lanes of a warp go through the bars of consecutive signals.
 """
 
 from typing import Any, NamedTuple
@@ -58,13 +58,13 @@ COARSE_UNIT = 8
 
 
 class AloneSignals(NamedTuple):
-    """Signals of pairs, individual after individual, each with what it comes to by itself."""
+    """Signals of pairs, individual after individual, each with its own result."""
 
     size: torch.Tensor  # [1] int32, how many individuals there are
     windows: torch.Tensor  # [w, 3] int32, place among those of all series, start and end
     counts: torch.Tensor  # [pairs] int32
     marks: torch.Tensor  # [pairs, capacity] int32 as `mark_kernel` lists them
-    # The others are written; [pairs, capacity] where nothing else is said.
+    # The others are written; [pairs, capacity] by default.
     leaves: torch.Tensor  # int32 as of `leave_kernel`, of reasons a stop, a signal or another
     notes: torch.Tensor  # int32, COARSE_UNIT for each bar, and COARSE_EXIT
     leverages: torch.Tensor
@@ -82,7 +82,7 @@ class TakenSignals(NamedTuple):
     coarse: torch.Tensor  # [pairs] int32
     whole: torch.Tensor  # as of `AloneSignals`
     numbers: torch.Tensor  # likewise
-    out: torch.Tensor  # [pairs, A] of which skipped signals and leverage are there; receives all
+    out: torch.Tensor  # [pairs, A] with skipped signals and leverage; receives all
     # [pairs, capacity] of each trade, receive its exit bar, R, and 0 in place of a long's.
     ends: torch.Tensor
     r: torch.Tensor

@@ -1,7 +1,7 @@
-"""Forms of strategies with orders: what is known of one when its walk is compiled for a GPU.
+"""Forms of strategies with orders: the facts known when a walk is compiled for a GPU.
 
 The walk is that of CPU cores. There it reads forms and formulas as data; here they are constants,
-and of all that the law says only what a strategy says is left.
+and of all the law only the strategy's part is left.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ FORM_BITS = 4
 
 
 class OrderForm(NamedTuple):
-    """What all individuals of a strategy share, but for costs."""
+    """Form common to all individuals of a strategy, but for costs."""
 
     forms: tuple[tuple[int, int], ...]  # of each part, of longs and shorts
     formulas: tuple[tuple[Code, Code], ...]  # likewise
@@ -41,7 +41,7 @@ class OrderForm(NamedTuple):
 def list_given(
     form: OrderForm, primitives: dict[str, Any], make: Callable[[Any], Any]
 ) -> dict[str, Any]:
-    """By name what the walk of a form calls in place of what CPU cores call.
+    """By name the functions that the walk of a form calls in place of those for CPU cores.
 
     Args:
         form: Of the strategy.
@@ -82,7 +82,7 @@ def build_choice(long: int, short: int) -> Callable[..., int]:
 
 
 def build_constant(value: bool) -> Callable[..., bool]:
-    """A truth, whatever is asked."""
+    """A truth for any arguments."""
 
     def answer(asks: object) -> bool:
         return value
@@ -91,7 +91,7 @@ def build_constant(value: bool) -> Callable[..., bool]:
 
 
 def build_rules(form: OrderForm) -> Callable[[OrderRules], OrderRules]:
-    """Rules with what a form fixes."""
+    """Rules with the constants of a form."""
     _, _, _, _, _, has_tick, _, even_leg, even_form, names, reverses, legs, is_plain = form
 
     def fix_rules(rules: OrderRules) -> OrderRules:
@@ -119,7 +119,7 @@ def build_purse(size: int) -> Callable[[Purse], Purse]:
 def build_formulas(
     formulas: tuple[tuple[Code, Code], ...], given: dict[str, Any], make: Callable[[Any], Any]
 ) -> Any:
-    """Value of a part's formula at a bar; 0 where it reads nothing."""
+    """Value of a part's formula at a bar; 0 without a row to read."""
     load_value, apply = given["load_value"], retarget(apply_operation, given, make)
 
     def read_row(place: int) -> Any:

@@ -1,9 +1,9 @@
 """Orders and positions of both sides on a GPU: a lane a pair, all lanes of a warp at one bar.
 
-The law of a bar is `engine.positions.cpu.order_walk.step_bar`, compiled for the device with what a
-strategy's form fixes. A lane steps at bars that are of interest to it; those in which none of a
-warp's lanes has anything to do are passed by, a block at a time where its extremes reach no level.
-While few pairs are there a warp has few lanes, so that few wait for another's step.
+The law of a bar is `engine.positions.cpu.order_walk.step_bar`, compiled for the device with the
+constants of a form. A lane steps at bars of interest to it; bars without work for any lane of a
+warp are passed by, a block at a time where its extremes reach no level.
+With few pairs a warp has few lanes, so that few wait for another's step.
 """
 
 from collections.abc import Callable, Mapping
@@ -89,7 +89,7 @@ class LanePopulation(NamedTuple):
 
 
 class LaneResults(NamedTuple):
-    """What a walk writes, and for whom; pairs lie window after window."""
+    """Results of a walk, and their pairs, which lie window after window."""
 
     size: torch.Tensor  # [1] int32, how many individuals there are
     windows: torch.Tensor  # [W, 3] int32, place among those of all series, start and end
@@ -99,12 +99,12 @@ class LaneResults(NamedTuple):
 
 
 def build_loop(loop: Any, form: OrderForm, make: Callable[[Any], Any]) -> Any:
-    """A loop over walks of a form, not compiled; `make` compiles what it calls."""
+    """A loop over walks of a form, not compiled; `make` compiles its callees."""
     return retarget_loop(loop, list_given(form, list_primitives(make), make), make)
 
 
 def retarget_loop(loop: Any, given: Mapping[str, Any], make: Callable[[Any], Any]) -> Any:
-    """The same, with what takes the place of what CPU cores call."""
+    """The same, with substitutes for the functions of CPU cores."""
     given = {**given, "walk_bars": retarget(walk_bars, given, make)}
     name = loop.__name__
     return retarget(loop, given, lambda each: each if each.__name__ == name else make(each))
@@ -120,7 +120,7 @@ def choose_width(pairs: int) -> int:
 
 
 def fix_rules(rules: OrderRules) -> OrderRules:
-    """Rules with what a strategy's form fixes."""
+    """Rules with the constants of a strategy's form."""
     return rules
 
 

@@ -23,9 +23,9 @@ def quad(p_list, begin, count):
 @triton.jit
 def step(p_trade, p_finer_of, flat_from, n_flat, n_trades, n_coarse, bar, place,
          DELAY: tl.constexpr, FINER: tl.constexpr):  # fmt: skip
-    """Take one signal if the account is flat; returns what has changed.
+    """Take one signal if the account is flat; returns the changes.
 
-    A rejected signal ends where it begins: it is written down too, but the next one takes its line.
+    A rejected signal ends at its own bar: it is written down too, but the next one takes its line.
     """
     is_flat = bar >= flat_from
     trade = (bar.to(tl.int64) << 32) | place.to(tl.int64)
@@ -43,7 +43,7 @@ def step(p_trade, p_finer_of, flat_from, n_flat, n_trades, n_coarse, bar, place,
 @triton.jit
 def four_steps(p_trade, p_finer_of, flat_from, n_flat, n_trades, n_coarse, bars, places,
                DELAY: tl.constexpr, FINER: tl.constexpr):  # fmt: skip
-    """Take four signals in their order; returns what has changed."""
+    """Take four signals in their order; returns the changes."""
     b0, b1, b2, b3 = columns(bars)
     e0, e1, e2, e3 = columns(places)
     flat_from, n_flat, n_trades, n_coarse = step(p_trade, p_finer_of, flat_from, n_flat, n_trades,
@@ -65,8 +65,8 @@ def take_kernel(p_size, p_counts, p_bars, p_exits, p_finer_of, p_trade_list, p_t
     p_trade_list: [P, W, capacity] receives the trades, signal bar in the upper half and exit bar in
     the lower. p_trades, p_rejected: [P, W] receive how many. p_flat: [P, W], if CARRIES, the bar
     from which on each account is flat, before and then after these signals. If FINER, p_coarse:
-    [P, W] receives how many entries are in bars that no finer ones make up, of which p_finer_of
-    knows, as `price_kernel` takes it.
+    [P, W] receives the number of entries in bars without finer ones, by p_finer_of as in
+    `price_kernel`.
     """
     o_pair = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
     m_pair = o_pair < tl.load(p_size) * n_windows
@@ -80,7 +80,7 @@ def take_kernel(p_size, p_counts, p_bars, p_exits, p_finer_of, p_trade_list, p_t
     n_flat = tl.zeros([LANES], tl.int32)
     n_trades = tl.zeros([LANES], tl.int32)
     n_coarse = tl.zeros([LANES], tl.int32)
-    # What is loaded does not depend on what is decided: the next signals are always in flight.
+    # Loads do not depend on decisions: the next signals are always in flight.
     b0 = quad(p_bar, 0, count)
     e0 = quad(p_exit, 0, count)
     b1 = quad(p_bar, 4, count)

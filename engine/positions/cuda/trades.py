@@ -69,7 +69,7 @@ def choose_kernel(p_size, p_counts, p_marks, p_leaves, p_nexts, p_seen, p_notes,
 
     The account meets the first signal, and from each that it meets the next. Of each part of the
     list a lane follows what an account would meet that were flat where the part begins, up to its
-    end. Then one part after the other is entered where the account comes from the one before: as
+    end. Then one part after the other is entered at the account's place after the one before: as
     soon as it meets a signal that the lane has met, the rest is the lane's.
     """
     i_pair = tl.program_id(0).to(tl.int64)
@@ -82,7 +82,7 @@ def choose_kernel(p_size, p_counts, p_marks, p_leaves, p_nexts, p_seen, p_notes,
         o_s = begin + tl.arange(0, BLOCK)
         tl.store(p_flag + o_s, tl.zeros([BLOCK], tl.int32), mask=o_s < count)
     tl.debug_barrier()
-    # Parts begin where stretches do, whose first signals have been asked for.
+    # Parts begin with stretches, and first signals of stretches are walked.
     part = BLOCKS * find_length(count, BLOCKS * SIGNALS)
     o_part = tl.arange(0, SIGNALS)
     end = tl.minimum((o_part + 1) * part, count)
