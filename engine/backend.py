@@ -36,7 +36,7 @@ class RowForm(NamedTuple):
     """Form of a row, without its parameters."""
 
     indicator: str  # form of the indicator, such as ``"sma"``
-    source: str  # what it reads, such as ``"true_range"``
+    source: str  # its source, such as ``"true_range"``
 
 
 class RowRequest(NamedTuple):
@@ -97,7 +97,7 @@ class Backend(ABC):
     def end_rows(self, ends: Sequence[int]) -> bool:
         """Compute rows only up to a bar of each series [S]; whether the device can.
 
-        It is asked before any row is there.
+        The call comes before any row is made.
         """
         return False
 
@@ -105,10 +105,10 @@ class Backend(ABC):
     def begin(self, sent: Sent, slots: Slots | None) -> Callable[[], bool] | None:
         """Start to evaluate individuals whose rows are in slots [P, R].
 
-        What is returned waits until `sent.out` is whole. Genomes and slots stay as they are until
+        The returned call waits until `sent.out` is whole. Genomes and slots stay as they are until
         then. Only calls that have no waiter left may be forgotten.
         Without slots, where rows have some, the device looks rows up itself, and None leaves that
-        to others: what is returned is true where all genomes were legal and all their rows there;
+        to others: the call returns true if all genomes were legal and all their rows present;
         else `sent.out` means nothing. With slots it is true.
         """
 
@@ -118,8 +118,8 @@ class Backend(ABC):
         """Evaluate into out [P, W, A] individuals whose rows do not fit the slots together.
 
         Rows are computed for a stretch of bars at a time, in the memory of the slots, which are
-        all empty then. False, and nothing else, where the device cannot: it is asked for parts of
-        the population instead.
+        all empty then. False, and nothing else, if the device cannot: the caller then sends
+        parts of the population.
         """
         return False
 

@@ -33,7 +33,7 @@ from engine.validate import (
 from strategy.genes import Floats
 from strategy.model import Strategy
 
-ACCOUNT_PAIRS = 32_768  # whose results are held at once for one account: about 300 MB
+ACCOUNT_PAIRS = 32_768  # results held at once for one account: about 300 MB
 
 MOST_KEPT, LISTED_PAIRS = 64, 256
 """Engines of other windows that are kept, and pairs whose ledgers are asked for at once."""
@@ -125,7 +125,7 @@ class Engine:
 
     @property
     def rows_computed(self) -> int:
-        """Rows computed so far; the rest of what was asked for was in the bank."""
+        """Rows computed so far; the other requested ones were in the bank."""
         return self._bank.computed
 
     def end_rows(self) -> None:
@@ -150,14 +150,14 @@ class Engine:
             check_windows(self.series, key, self._ends)
             if len(self._kept) == MOST_KEPT:
                 self._kept.clear()
-            other = self._kept[key] = copy(self)  # for whose windows a device keeps its graphs
+            other = self._kept[key] = copy(self)  # a device keeps graphs for its windows
             other.windows, other._kept = key, {}
         return self._kept[key]
 
     def shares(self) -> Iterator[tuple[Ints, "Engine"]]:
         """Places of windows among all, and an engine of these; here it is one of all windows.
 
-        Let go of each before the next one is asked for: memory may hold no two of them.
+        Let go of each before the next call: memory may hold no two of them.
         """
         yield np.arange(len(self.windows)), self
 
@@ -179,12 +179,12 @@ class Engine:
 
     @property
     def meets_own(self) -> bool:
-        """Whether individuals may meet windows of their own, all at once."""
+        """True if individuals may meet windows of their own, all at once."""
         return self._backend.meets_own
 
     @property
     def folds_accounts(self) -> bool:
-        """Whether the device folds several windows as one account itself."""
+        """True if the device folds several windows as one account itself."""
         return self._backend.folds_accounts
 
     def evaluate(self, genomes: Floats) -> Floats:
@@ -199,9 +199,9 @@ class Engine:
         return self.begin(genomes)()
 
     def begin(self, genomes: Floats) -> Wait:
-        """Begin to evaluate, as `evaluate`; what is returned waits for the accumulators.
+        """Begin to evaluate, as `evaluate`; the returned call waits for the accumulators.
 
-        It is waited for before anything else is asked of this engine.
+        It has to end before any other call of this engine.
         """
         return self._sender.begin(require_genomes(self.spec, genomes), self.windows)
 
@@ -209,7 +209,7 @@ class Engine:
         """Accumulators [N, A] of pairs [N, 2]: numbers of an individual of [P, G] and of a window.
 
         The bits are those of `evaluate`. Rows are computed in every series: where an individual
-        meets few of many, ask an engine whose series are apart (`engine.out_of_core`).
+        meets few of many, use an engine of separate series (`engine.out_of_core`).
 
         Raises:
             EngineError: When a pair names no individual or no window.
@@ -218,11 +218,11 @@ class Engine:
         return self.begin_pairs(genomes, pairs)()
 
     def begin_pairs(self, genomes: Floats, pairs: Ints) -> Wait:
-        """Begin with pairs, as `evaluate_pairs`; what is returned is as of `begin`."""
+        """Begin with pairs, as `evaluate_pairs`; the returned call waits, as of `begin`."""
         genomes = require_genomes(self.spec, genomes)
         check_pairs(pairs, len(genomes), len(self.windows))
 
-        # Of an account with limits all windows of an individual are asked for together.
+        # Of an account with limits all windows of an individual are evaluated together.
         if self.meets_own and not self.costs.has_limits:
             own = pairs[:, 1:].astype(np.int32)
             wait = self._sender.begin(genomes[pairs[:, 0]], self.windows, own)
@@ -243,7 +243,7 @@ class Engine:
     def evaluate_account(self, genomes: Floats, own: Slots | None = None) -> tuple[Floats, Floats]:
         """The same accumulators, and those of all windows as one account [P, A].
 
-        All trades are folded once, in the order in which their exit bars open; of those that open
+        All trades are folded once, in the order in which their exit bars open; among those opening
         together the first series comes first. Trades that an account sizes from cash are sized when
         they are filled, and folded when they are over. One window is its own account. Individuals
         may meet windows of their own, `own` as of `evaluate_own`.
@@ -271,7 +271,7 @@ class Engine:
 
     @property
     def _has_accounts_apart(self) -> bool:
-        """Whether windows with limits are several accounts, whose trades the host adds up."""
+        """True if windows with limits are several accounts, with trades added up by the host."""
         return self.costs.has_limits and len(split_accounts(self.windows)) > 1
 
     def _evaluate_money(self, genomes: Floats) -> tuple[Floats, Floats]:
@@ -348,7 +348,7 @@ class Engine:
         return [tuple(chain.from_iterable(of_one)) for of_one in zip(*parts, strict=True)]
 
     def _alone(self, genome: Floats) -> tuple[Floats, Slots]:
-        """An individual as a population of one [1, G], and its slots [1, R]; all rows are there."""
+        """An individual as a population of one [1, G], and its slots [1, R]; all rows present."""
         genomes = self._require_legal(np.asarray(genome)[None])
         slots = self._bank.bring(genomes)
         assert slots is not None

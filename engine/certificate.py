@@ -14,7 +14,7 @@ class Certificate:
     individuals: int  # individuals replayed
     windows: int  # windows of each
     trades: int  # trades that the reference made, over all of them
-    # Pairs of individual and window whose ledger or accumulators differ in any bit, between
+    # Pairs of individual and window with any bit of ledger or accumulators different, between
     # the engines or between both forms of the reference.
     mismatches: int
     first_mismatch: str  # the first of them in full; empty when there is none
@@ -33,7 +33,7 @@ class Certificate:
 
     @property
     def is_green(self) -> bool:
-        """Whether the engines agree in everything."""
+        """True if the engines agree in everything."""
         return self.mismatches == 0
 
     def as_dict(self) -> dict[str, object]:

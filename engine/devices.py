@@ -53,7 +53,7 @@ class Choice(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The device as a person asks for it, such as ``cuda:0,1``."""
+        """The device as a person writes it, such as ``cuda:0,1``."""
         return ":".join(filter(None, (self.name, ",".join(map(str, self.devices)))))
 
 
@@ -63,11 +63,11 @@ def why_absent(device: str) -> str:
 
 
 def choose_backend(device: str, workload: Workload | None = None) -> Choice:
-    """Turn a device's name into a backend that is there.
+    """Turn a device's name into an available backend.
 
     ``"auto"``, ``"cpu"``, ``"cuda"`` for all GPUs of this machine, or some of them by number, as in
     ``"cuda:1"`` and ``"cuda:0,1"``. Only ``"auto"`` chooses, by `workload`, and takes a GPU
-    wherever there is one with None; a device asked for by name is taken or refused.
+    wherever one exists with None; a device by name is taken or refused.
 
     Raises:
         DeviceError: When no backend of that name exists, or its device is not there.
@@ -142,7 +142,7 @@ def _load_module(module: str, devices: tuple[int, ...]) -> ModuleType:
 class Device(NamedTuple):
     """A device that was chosen."""
 
-    label: str  # as a person asks for it, such as ``cuda:0,1``
+    label: str  # as a person writes it, such as ``cuda:0,1``
     reason: str  # why it was taken, for a person
     maker: BackendMaker  # makes backends on it
 
@@ -191,7 +191,7 @@ def find_device_case(spec: Strategy, device: str, costs: Costs | None = None) ->
 
 
 def settle_device(spec: Strategy, device: str | Device, costs: Costs | None) -> Device:
-    """A device, chosen here where it is a name; arguments and errors as in `choose_device`."""
+    """A device, chosen here if a name; arguments and errors as in `choose_device`."""
     if isinstance(device, str):
         return choose_device(spec, device, costs=costs)
     return device

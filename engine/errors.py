@@ -3,13 +3,13 @@
 EngineError
 ├── GenomeError    genomes of the wrong shape, type or order
 ├── MemoryPlanError  one individual alone does not fit the memory that was allowed
-└── DeviceError    the device that was asked for is not there or failed
+└── DeviceError    the requested device is missing or failed
     └── DeviceLostError  it answers this process with errors only; another process may use it
 """
 
 
 class EngineError(Exception):
-    """The engine cannot do what was asked; the message has what, where and a remedy."""
+    """The engine cannot do a task; the message has the cause, the place and a remedy."""
 
     exit_code = 2
 
@@ -23,7 +23,7 @@ class MemoryPlanError(EngineError):
 
 
 class DeviceError(EngineError):
-    """The device that was asked for is not there or failed."""
+    """The requested device is missing or failed."""
 
     exit_code = 5
 
@@ -33,7 +33,7 @@ class DeviceLostError(DeviceError):
 
     @classmethod
     def because(cls, reason: str) -> "DeviceLostError":
-        """The sentence for a person; `reason` is what the device reported or did."""
+        """The sentence for a person; `reason` is the device's report or act."""
         return cls(
             f"the GPU failed ({reason}): a new process may use it, --device cpu does without"
         )

@@ -69,7 +69,7 @@ class BracketRule(NamedTuple):
 
 @dataclass(frozen=True)
 class FastCase:
-    """Fast case of a strategy, as its kernels need it; nothing of one that they do not know."""
+    """Fast case of a strategy, as its kernels need it; empty for an unknown one."""
 
     strategy: Strategy  # all of it
     rows: tuple[Row, ...] = ()  # rows that it reads, in the order in which they are first read
@@ -83,7 +83,7 @@ class FastCase:
 
     @property
     def is_covered(self) -> bool:
-        """Whether fast kernels know all of the strategy."""
+        """True if fast kernels know all of the strategy."""
         return self.bracket is not None
 
     @cached_property
@@ -178,7 +178,7 @@ def _comparison(condition: Condition, rows: dict[str, Row]) -> Comparison:
 
 
 def _row(expression: Expression | None, rows: dict[str, Row]) -> str:
-    """Name of the row that an expression is, added where it is new."""
+    """Name of an expression's row, added if new."""
     name = format_tree(_as(Expression, expression))
     if name not in rows:
         form, length = _form_and_length(expression)

@@ -1,4 +1,4 @@
-"""Groups of individuals, each of which meets windows of its own, evaluated together."""
+"""Groups of individuals, each with windows of its own, evaluated together."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -15,13 +15,13 @@ class Group(NamedTuple):
 
     genomes: Floats  # [P, G], P at least 1
     windows: Sequence[int]  # [W] numbers of an engine's windows
-    is_account: bool = False  # whether all of these as one account are wanted too
+    is_account: bool = False  # whether to fold them as one account too
 
 
 def evaluate_groups(engine: Engine, groups: Sequence[Group]) -> list[tuple[Floats, Floats | None]]:
     """Accumulators [P, W, A] of each group, and those of its windows as one account, if wanted.
 
-    They are evaluated together where the device can; else parts of an engine whose series are
+    They are evaluated together if the device can; else parts of an engine with its series
     apart work on groups without accounts side by side.
     """
     if engine.meets_own:

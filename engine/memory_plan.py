@@ -40,13 +40,13 @@ class Room(NamedTuple):
 class MemoryShares(NamedTuple):
     """How backends of one kind share memory."""
 
-    of_free: float  # of what is free, so much is taken where nobody says how much
+    of_free: float  # share of free memory that is taken by default
     work_parts: int  # one part in so many is for work, none where 0
     most_work: int | None = None  # bytes that work can use
     holds_series: bool = False  # whether series lie in the same memory
 
     def divide(self, memory_bytes: int, series_bytes: int) -> Room:
-        """Room in an amount of memory, beside series where it holds them."""
+        """Room in an amount of memory, beside series if it holds them."""
         left = max(memory_bytes - series_bytes * self.holds_series, 0)
         work = left // self.work_parts if self.work_parts else 0
         work = work if self.most_work is None else min(work, self.most_work)
@@ -70,7 +70,7 @@ class MemoryTaker(Protocol):
     """Taker of a device's memory: a maker of backends.
 
     Attributes:
-        shares: How it shares what it takes.
+        shares: How it shares its memory.
     """
 
     shares: MemoryShares
@@ -110,12 +110,12 @@ class MemoryPlan:
 
     @property
     def leaves_room_beside(self) -> bool:
-        """Whether what an engine takes is so little that another may take as much beside it."""
+        """True if an engine takes so little that another may take as much beside it."""
         taken = self.slots * self.slot_bytes + self.series_bytes + self.work_bytes
         return taken <= BESIDE_SHARE * self.free_bytes
 
     def holds_rows(self, row_bars: float) -> bool:
-        """Whether rows of so many bars all have a place; without slots they come and go anyway."""
+        """True if rows of so many bars all have a place; without slots they come and go anyway."""
         return not self.slots or self.slots * self.bars >= row_bars
 
     def __str__(self) -> str:
@@ -140,12 +140,12 @@ class MemoryPlan:
 
 
 def allow_host_bytes(asked: int | None = None) -> int:
-    """Bytes that may be taken on this host: those asked for, or half of what is free."""
+    """Bytes that may be taken on this host: the requested ones, or half of the free memory."""
     return asked or int(HOST_CASE.of_free * free_host_bytes())
 
 
 def allow_bytes(taker: MemoryTaker, asked: int | None) -> int:
-    """Bytes that engines may take on a device: those asked for, or a share of what is free."""
+    """Bytes that engines may take on a device: the requested ones, or a share of free memory."""
     return asked or int(taker.shares.of_free * taker.free_bytes())
 
 
@@ -180,11 +180,11 @@ def plan_memory(
 def cut_series(
     taker: MemoryTaker, series: Sequence[Bars], n_rows: int, asked: int | None
 ) -> tuple[list[int], int]:
-    """Where parts of series begin and end, of which memory holds one; and bytes for each.
+    """Borders of parts of series; memory holds one part; and bytes for each.
 
     All are one part where memory holds them and some rows. Else series take half of it at most, and
     the rows of a part half, whatever is free when the next part is made; more where a part is one
-    series, whose rows need more.
+    series with rows that need more.
     """
 
     def count_bytes(some: Sequence[Bars]) -> int:
@@ -211,7 +211,7 @@ def count_apart(taker: MemoryTaker, series: Sequence[Bars], n_rows: int, asked: 
     """
     of_one = sum(taker.series_bytes([bars]) + n_rows * taker.slot_bytes([bars]) for bars in series)
     room = taker.shares.divide(allow_bytes(taker, asked), 0)
-    # Rows without slots have a part of what is for work.
+    # Rows without slots have a part of the memory for work.
     return (room.rows or room.work // WORD_SHARES) // of_one
 
 

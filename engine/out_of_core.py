@@ -38,7 +38,7 @@ def create_engine(
     memory_bytes: int | None = None,
     apart: int = 0,
 ) -> Engine:
-    """An engine of all series where memory holds what it needs of them, else one of parts.
+    """An engine of all series if memory holds its needs, else an engine of parts.
 
     Only a CPU works in parts; arguments and errors are those of `engine.batch.Engine`. Each `apart`
     series that follow one another have rows of their own, for individuals that meet their windows
@@ -64,9 +64,9 @@ def create_engine(
 
 
 class PartedEngine(Engine):
-    """An engine of consecutive parts of series, each computed anew when it is asked for.
+    """An engine of consecutive parts of series, each computed anew at every use.
 
-    It has the bits of one engine of all series, and what it keeps is of one part only.
+    It has the bits of one engine of all series, and keeps data of one part only.
 
     Args:
         spec, series, windows, costs: As of `engine.batch.Engine`.
@@ -139,7 +139,7 @@ class PartedEngine(Engine):
             yield numbers, self._engine(part).on(windows)
 
     def begin(self, genomes: Floats) -> Wait:
-        """As `engine.batch.Engine.begin`; nothing is left to wait for."""
+        """See `engine.batch.Engine.begin`; nothing is left to wait for."""
         genomes = require_genomes(self.spec, genomes)
         out = np.empty((len(genomes), len(self.windows), len(ACCUMULATORS)))
         for numbers, engine in self.shares():
@@ -149,7 +149,7 @@ class PartedEngine(Engine):
         return lambda: out
 
     def begin_pairs(self, genomes: Floats, pairs: Ints) -> Wait:
-        """As `engine.batch.Engine.begin_pairs`; a part computes rows of its own pairs alone."""
+        """See `engine.batch.Engine.begin_pairs`; a part computes rows of its own pairs alone."""
         genomes = require_genomes(self.spec, genomes)
         check_pairs(pairs, len(genomes), len(self.windows))
         accumulators = np.empty((len(pairs), len(ACCUMULATORS)))
@@ -163,7 +163,7 @@ class PartedEngine(Engine):
                     take_begun(begun, accumulators)
                 del engine
         except Exception:
-            # What was begun is never left alone.
+            # Begun work is never left alone.
             take_begun(begun, accumulators)
             raise
         return partial(take_begun, begun, accumulators)
@@ -183,7 +183,7 @@ class PartedEngine(Engine):
                 yield pair_numbers, pairs_of_part, self._engine(part).on(self._parts[part][1])
 
     def list_results(self, genomes: Floats) -> tuple[Floats, Results]:
-        """As `engine.batch.Engine.list_results`."""
+        """See `engine.batch.Engine.list_results`."""
         genomes = require_genomes(self.spec, genomes)
         out = np.empty((len(genomes), len(self.windows), len(ACCUMULATORS)))
         members = np.arange(len(genomes))
@@ -197,7 +197,7 @@ class PartedEngine(Engine):
         return out, join_results(of_shares(), len(genomes), len(self.windows))
 
     def ledgers(self, genomes: Floats) -> Iterator[tuple[Ledger, ...]]:
-        """As `engine.batch.Engine.ledgers`."""
+        """See `engine.batch.Engine.ledgers`."""
         genomes = require_genomes(self.spec, genomes)
         step = max(1, LISTED_PAIRS // len(self.windows))
         for begin in range(0, len(genomes), step):
@@ -211,12 +211,12 @@ class PartedEngine(Engine):
                 yield tuple(ledger_of[window_number] for window_number in range(len(self.windows)))
 
     def trades(self, genome: Floats) -> tuple[Ledger, ...]:
-        """As `engine.batch.Engine.trades`."""
+        """See `engine.batch.Engine.trades`."""
         (ledgers,) = self.ledgers(np.asarray(genome)[None])
         return ledgers
 
     def signals(self, genome: Floats) -> tuple[Ints, ...]:
-        """As `engine.batch.Engine.signals`."""
+        """See `engine.batch.Engine.signals`."""
         by_window: dict[int, Ints] = {}
         for numbers, engine in self.shares():
             by_window |= zip(numbers.tolist(), engine.signals(genome), strict=True)
@@ -224,12 +224,12 @@ class PartedEngine(Engine):
         return tuple(by_window[window_number] for window_number in range(len(self.windows)))
 
     def row(self, form: RowForm, parameters: Sequence[float], series: int = 0) -> Floats:
-        """As `engine.batch.Engine.row`."""
+        """See `engine.batch.Engine.row`."""
         part = int(np.searchsorted(self._borders, series, "right")) - 1
         return self._engine(part).row(form, parameters, series - self._borders[part])
 
     def _engine(self, part: int) -> Engine:
-        """Engine of one part, whose own window is not used; that of another is let go first."""
+        """Engine of one part, whatever its own window; another part's engine is let go first."""
         if part not in self._held:
             if not self.holds_all:
                 self._held.clear()
@@ -246,7 +246,7 @@ class PartedEngine(Engine):
 
 
 class ApartEngine(PartedEngine):
-    """An engine whose parts are held all, so that each has the rows of those who meet its windows.
+    """An engine that holds all parts, so that each has the rows of individuals on its windows.
 
     Searches that advance together, each on a market of its own, are pairs or groups of it.
     """
@@ -256,7 +256,7 @@ class ApartEngine(PartedEngine):
     def evaluate_groups(self, groups: Sequence[tuple[Floats, Sequence[int]]]) -> list[Floats]:
         """Accumulators [P, W, A] of groups: genomes [P, G] and numbers of windows [W].
 
-        All are begun before one is waited for, but those that ask a part for the second time.
+        All begin before the first wait, except for a second call of a part.
         """
         answers: list[Floats] = []
         waits: dict[int, tuple[Floats, Ints, Wait]] = {}  # one at most of each part
@@ -275,12 +275,12 @@ class ApartEngine(PartedEngine):
                         take_all()
                     waits[part] = out, columns, engine.begin(genomes)
         finally:
-            # What was begun is never left alone.
+            # Begun work is never left alone.
             take_all()
         return answers
 
     def _share_windows(self, numbers: tuple[int, ...]) -> list[tuple[int, Ints, Engine]]:
-        """Each part that has windows of these numbers, which of them, and its engine."""
+        """Each part with windows of these numbers, the numbers of these, and its engine."""
         if numbers not in self._shared:
             parts = cut_windows([self.windows[number] for number in numbers], self._borders)
             self._shared[numbers] = [

@@ -48,10 +48,10 @@ def take_begun(begun: Begun, accumulators: Floats) -> Floats:
 def begin_groups(
     pairs: Ints, windows: Sequence[Window], begin: Callable[[Ints, Sequence[Window]], Wait]
 ) -> Wait:
-    """Begin with pairs [N, 2]; what is returned waits for their accumulators [N, A].
+    """Begin with pairs [N, 2]; the returned call waits for their accumulators [N, A].
 
     `begin` begins with individuals by number, all of whom meet the same windows. One group is
-    waited for before the next begins, whose rows may take the place of its own.
+    waited for before the next begins, as its rows may be overwritten then.
     """
     accumulators = np.empty((len(pairs), len(ACCUMULATORS)))
     begun: Begun = []
@@ -64,7 +64,7 @@ def begin_groups(
 def group_pairs(
     pairs: Ints, windows: Sequence[Window]
 ) -> Iterator[tuple[Ints, list[Window], Ints]]:
-    """Groups of pairs [N, 2] in each of which every individual meets every window.
+    """Groups of pairs [N, 2]: within each, every individual meets every window.
 
     Yields:
         Numbers of individuals [p], windows [w], and the pairs [p, w] that these are; windows that

@@ -1,4 +1,4 @@
-"""What individuals of a strategy ask of one series, as the numbers that loops and kernels read.
+"""Plans of a strategy's individuals on one series, as the numbers that loops and kernels read.
 
 One walk over a strategy lowers each part to a form, to a formula that it reads at a bar, and to a
 constant or a gene that it takes. Tables of names say in which columns loops and kernels find them.
@@ -78,7 +78,7 @@ class LoweredPart(NamedTuple):
     """A part of one side as numbers."""
 
     form: int = NONE  # of `engine.positions.exit_spec`
-    read: Expression | None = None  # what it reads at a bar; None where it reads nothing
+    read: Expression | None = None  # read at a bar; None if nothing is
     number: Setting | None = None  # a constant or a gene that it takes
     absent: float = 0.0  # in its place where there is none
 
@@ -101,7 +101,7 @@ def lower_parts(spec: Strategy) -> tuple[Parts, Parts]:
 
 
 def _lower_node(name: str, node: Any) -> Parts:  # noqa: ANN401 - a node of any part
-    """A part, and what it takes beside its form."""
+    """A part, and its arguments beside its form."""
     parts = {f"{name}.{one.name}": LoweredPart(number=number) for one, number in node.settings}
     legs = (Leg(node, Number(1.0)),) if name == "target" else getattr(node, "legs", ())
     for number, leg in enumerate(legs):
@@ -120,7 +120,7 @@ def _lower_node(name: str, node: Any) -> Parts:  # noqa: ANN401 - a node of any 
 
 
 def find_part(parts: Parts, name: str) -> LoweredPart:
-    """A part of a side, also where it has none."""
+    """A part of a side, also of a side without one."""
     return parts.get(name) or LoweredPart(absent=ABSENT.get(name, 0.0))
 
 
@@ -193,7 +193,7 @@ class SessionEnds:
         self._local_ns = session.local_time(bars.timestamp)
 
     def list_exits(self, minute: float) -> Ints:
-        """As `session_exits`, [T], by a minute of the local day."""
+        """Bars by `session_exits`, [T], by a minute of the local day."""
         return session_exits(
             self._local_ns, self._session.last_minute(minute) * MINUTE_NS, self._bar_ns
         )
@@ -227,7 +227,7 @@ def build_rules(spec: Strategy, costs: Costs, sides: Sequence[Parts]) -> OrderRu
 
 
 class PopulationEncoder:
-    """What individuals ask of one series on CPU cores.
+    """Plans of individuals on one series, for CPU cores.
 
     Args:
         spec: The strategy.
@@ -283,7 +283,7 @@ class PopulationEncoder:
         return self._readings.n_rows
 
     def with_costs(self, costs: Costs) -> Self:
-        """The same with other costs; what is read serves both."""
+        """The same with other costs; rows serve both."""
         other = copy(self)
         other._costs = costs
         return other
@@ -358,7 +358,7 @@ class PopulationEncoder:
         return choices, np.concatenate(addresses)
 
     def _find_sessions(self, count: int) -> tuple[Ints, Ints]:
-        """Where the clock ends positions [Q, T], and whose it is [P]."""
+        """Ends of positions by the clock [Q, T], and the place of each individual's [P]."""
         if self._ends is None or self._spec.session is None:
             return np.empty((1, 0), np.int64), np.full(count, -1, np.int64)
         asked = self._readings.values(self._spec.session.minute)
@@ -392,7 +392,7 @@ class CarriedRows:
         self._kept = ArrayCache(KEPT_BYTES)
 
     def find(self, charges: Sequence[object], genomes: Floats) -> tuple[Floats, Ints]:
-        """Rows [n, T] of several charges, and which of them individuals [P, G] read, [P, C]."""
+        """Rows [n, T] of several charges, and the places that individuals [P, G] read, [P, C]."""
         listed: list[Floats] = []
         row_numbers = np.full((len(genomes), len(charges)), NOWHERE)
         for number, charge in enumerate(charges):

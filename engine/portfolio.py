@@ -36,7 +36,7 @@ Ledgers = tuple[tuple[Ledger, ...], ...]
 
 
 class Component(NamedTuple):
-    """A strategy with its genes, bars and costs, and what the account takes of its trades."""
+    """A strategy with its genes, bars and costs, and the account's share of its trades."""
 
     name: str
     spec: Strategy

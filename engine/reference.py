@@ -228,7 +228,7 @@ class Reference:
         return holds
 
     def truth(self, condition: Condition, genes: Genes, series: int) -> Bools:
-        """Whether a condition holds, [T], also in the warm-up."""
+        """Truth of a condition, [T], also in the warm-up."""
         return truth(condition, self._rows[series], genes)
 
     def _backtests(self, genome: Floats, windows: Iterable[int]) -> Iterator[Ledger]:
@@ -297,13 +297,13 @@ class Reference:
         return genes, warm_up, self._limits(genes)
 
     def _build_world(self, genes: DecodedGenes, series: int) -> World:
-        """A series and what an individual asks of it."""
+        """A series and an individual's plan on it."""
         clock, sides = self._clock(genes, series), self._sides(genes, series)
         limits, tables = self._limits(genes), self._tables(genes, series)
         return build_world(self._prices[series], clock, *sides, limits, tables)
 
     def find_world(self, genome: Floats, series: int) -> World:
-        """A series and what an individual [G] asks of it."""
+        """A series and the plan of an individual [G] on it."""
         return self._build_world(self._decode(genome), series)
 
     def find_limits(self, genome: Floats) -> Limits:
@@ -437,14 +437,14 @@ def find_targets(reference: Reference, genome: Floats, series: int, ledger: Ledg
 
 
 def _list_paid(plan: SidePlan) -> Floats | None:
-    """Borrow paid by a side up to each bar's open, [T]; None where it pays nothing."""
+    """Borrow paid by a side up to each bar's open, [T]; None if it pays nothing."""
     return plan.borrow if len(plan.borrow) else None
 
 
 def _slip_closes(
     plan: SlippagePlan, closes: Floats, tick: tuple[float, float], sign: float
 ) -> Floats:
-    """Prices [T] of what is sold at each close, sign -1, or bought back, 1."""
+    """Prices [T] of a sale at each close, sign -1, or of a buy-back, 1."""
     over, under = tick
     if plan.form == NO_SLIPPAGE:
         return closes

@@ -1,6 +1,6 @@
 """Trades of a limited account by the letter of the law: one chain over the signals of all strands.
 
-What a signal's trade comes to hangs on the signal alone, so it is known when the signal asks.
+A trade's result hangs on its signal alone, so it is known when the signal asks.
 """
 
 import math
@@ -21,7 +21,7 @@ SIGNAL = REASONS.index("signal")
 
 
 class Ask(NamedTuple):
-    """A signal that asks for room, with what its trade is known to come to."""
+    """A signal that needs room, with the known result of its trade."""
 
     asks_ns: int  # when its entry bar opens
     over_ns: int  # from when on its position is known to be over
@@ -30,7 +30,7 @@ class Ask(NamedTuple):
 
 
 class Permit(NamedTuple):
-    """Whether an account has room for a signal."""
+    """True if an account has room for a signal."""
 
     is_taken: bool
     gross: float  # leverage of what other strands have open
@@ -87,7 +87,7 @@ def find_turn(ask: Ask, strand: int) -> tuple[int, bool, float, int]:
 
 
 class AskingWindow(NamedTuple):
-    """A window whose signals ask one account for room."""
+    """A window with signals that need room in one account."""
 
     window: Window
     strand: int  # number of its symbol, of all that the account trades
@@ -98,10 +98,10 @@ class AskingWindow(NamedTuple):
     cooldown: int  # bars after a stop in which no signal counts
     delay: int  # bars by which entries are late
     stake: Stake  # how its trades are sized
-    # What a signal's bar comes to, a trade or a rejection; where it is given, until a bar.
+    # Result of a signal's bar, a trade or a rejection; with a last bar, until then.
     find_trade: Callable[..., Ledger]
-    scales: Floats | None  # [T] what sizes are measured by; None where that is not the case
-    weight: float = 1.0  # what the account takes of each
+    scales: Floats | None  # [T] measure of sizes; None without one
+    weight: float = 1.0  # the account's share of each
     continues: bool = False  # whether a trade of the window before it may still be open
 
     @property
@@ -121,7 +121,7 @@ class Taken(NamedTuple):
 def take_account(windows: Sequence[AskingWindow], limits: AccountLimits) -> list[Ledger]:
     """The ledger of each window [W].
 
-    Those of a strand are taken in the order of time; what is held out is another account.
+    Those of a strand are taken in the order of time; held-out windows are another account.
     """
     taken = [Taken([], [], {"rejected": 0, "skipped": 0, "coarse": 0}) for _ in windows]
     pairs = sorted(
@@ -169,7 +169,7 @@ def _ask(
 
 
 def _count_twice(asking: AskingWindow, before: tuple[int, Ledger] | None, entry_bar: int) -> int:
-    """1 where a signal enters in the coarse bar at whose open the trade before it was left.
+    """1 if a signal enters in the coarse bar that the trade before it left at its open.
 
     `before`: that trade and its signal's bar, if any.
     """

@@ -4,7 +4,7 @@ Two kinds of trades end at a stop that another path of the same bar would not ha
 
 - Their last bar touches the stop and a target that was still open. Otherwise the targets that it
   touches come first, each takes its share at its price, and the rest leaves at the stop.
-- A stop order filled them within their last bar, whose low (a short's high) at the stop may be
+- A stop order filled them within their last bar; its low (a short's high) at the stop may be
   older than the fill, because the bar closes on the stop's other side. Otherwise the stop was not
   met in that bar after the fill: the targets that it reaches take their shares, and the trade goes
   on by the law, to its own exit. The trades that follow are left as they are.
@@ -60,7 +60,7 @@ class BarReadings(NamedTuple):
 
     @property
     def is_undecided(self) -> Flags:
-        """Whether the order within the last bar is unknown, [K]."""
+        """Truths [K]: the order within the last bar is unknown."""
         return self.at_target | self.at_fill
 
 
@@ -83,7 +83,7 @@ class Intrabar:
 
     @property
     def is_too_coarse(self) -> bool:
-        """Whether so much is undecided that finer bars are needed."""
+        """True if so much is undecided that finer bars are needed."""
         return self.share > COARSE_SHARE
 
 
@@ -146,7 +146,7 @@ def _read_window(
 
 
 def _find_touched(ledger: Ledger, targets: Floats, reach: Floats) -> Flags:
-    """Whether prices that reach so far [K] touch each target that was still open, [K, L]."""
+    """Truths [K, L]: prices that reach so far [K] touch each target that was still open."""
     sign = ledger.side[:, None]
     touched: Flags = sign * reach[:, None] >= sign * targets
     return touched & (ledger.leg_bar < 0) if ledger.leg_bar.shape[1] else touched
@@ -167,7 +167,7 @@ def _take_targets(
 
 
 def _list_parts(world: World, j: int) -> Iterator[BarPart]:
-    """The finer bars of which a bar is made up, or the bar itself."""
+    """The finer bars of a bar, or the bar itself."""
     count = count_finer(world, j)
     if not count:
         yield read_bar(world, j)
@@ -178,7 +178,7 @@ def _list_parts(world: World, j: int) -> Iterator[BarPart]:
 def _find_last_part(world: World, ledger: Ledger, k: int) -> tuple[int, BarPart, bool]:
     """Number and prices of the part of its last bar in which a stopped trade ends.
 
-    And whether it is the one that fills the trade, within it.
+    And True if it fills the trade within it.
     """
     trade, is_held = ledger.trade(k), ledger.entry_bar[k] < ledger.exit_bar[k]
     side = 0 if trade.side > 0 else 1
@@ -205,7 +205,7 @@ class _LaterBars:
         self._world = world._replace(prices=self._prices, finer=frozen)
 
     def find_r(self, ledger: Ledger, k: int, part: int) -> float:
-        """R of a trade whose stop the part of the bar that fills it does not meet."""
+        """R of a trade with a stop that its own part of the fill's bar does not meet."""
         trade, world = ledger.trade(k), self._world
         side, row = (0, LOW) if trade.side > 0 else (1, HIGH)
         e, is_whole = trade.entry_bar, count_finer(world, trade.entry_bar) == 0

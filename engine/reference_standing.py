@@ -42,7 +42,7 @@ NEVER_NS = 2**63 - 1
 class StandingStrand(NamedTuple):
     """A strand after its last close."""
 
-    asking: AskingWindow  # by the genes whose signals count now
+    asking: AskingWindow  # by the genes with signals that count now
     ledger: Ledger  # until then
     stake: Stake  # of the genes that entered its last trade
     standing: Standing
@@ -74,7 +74,7 @@ def find_holders(
 def _ask_once(
     number: int, strand: StandingStrand, now_ns: int, permits: dict[int, Permit]
 ) -> Asking:
-    """The pending entry of a strand, whose permit is left at its place."""
+    """The pending entry of a strand; its permit stays at its place."""
     pending, asking = strand.standing.pending, strand.asking
     if pending is None:
         return
@@ -96,7 +96,7 @@ def quote_trade(entry: PendingEntry, scales: Floats | None) -> Sized:
 
 
 def _list_held(strands: Sequence[StandingStrand], now_ns: int) -> list[HeldRoom]:
-    """Open positions in the order of taking; one that leaves at the next open is over there."""
+    """Open positions in the order of taking; one to leave at the next open is over there."""
     taken: list[tuple[Ask, HeldRoom]] = []
     for number, (asking, ledger, stake, standing) in enumerate(strands):
         trade = standing.trade

@@ -53,7 +53,7 @@ class Sender:
         return Sender(self._case, backend, self._bank, self._validator, self._chunk)
 
     def begin(self, genomes: Floats, windows: Sequence[Window], own: Slots | None = None) -> Wait:
-        """Begin to evaluate genomes [P, G]; what is returned waits for accumulators [P, W, A].
+        """Begin to evaluate genomes [P, G]; the returned call waits for accumulators [P, W, A].
 
         `own` are numbers [P, W] of the windows that each individual meets; without them all meet
         all.
@@ -90,8 +90,8 @@ class Sender:
     def _finish(
         self, sent: Sent, parts: Sequence[slice], waits: Sequence[Callable[[], bool]]
     ) -> Floats:
-        """Wait for parts that were begun; those that were refused are looked up here."""
-        # All are waited for, also where one was refused: what was begun is never left alone.
+        """Wait for begun parts; refused ones are looked up here."""
+        # All are waited for, also after a refusal: begun work is never left alone.
         is_done = [wait() for wait in waits]
         for part, done in zip(parts, is_done, strict=True):
             if done:
@@ -129,7 +129,7 @@ class Sender:
         return self._backend.begin(sent, slots)
 
     def _evaluate_chunks(self, sent: Sent) -> Floats:
-        """Evaluate a population whose rows do not fit the bank together."""
+        """Evaluate a population with rows that do not fit the bank together."""
         genomes, windows, own, out, account = sent
         is_plain = own is None and account is None
         if is_plain and self._try_evaluate_tiles(genomes, windows, out):
@@ -148,7 +148,7 @@ class Sender:
     def _try_evaluate_tiles(self, genomes: Floats, windows: Sequence[Window], out: Floats) -> bool:
         """Evaluate with all rows for a stretch of bars at a time, where the device can and it pays.
 
-        Up to `PARTS_THAT_PAY` parts whose rows fit keep rows in the bank for the next call.
+        Up to `PARTS_THAT_PAY` parts that fit keep their rows in the bank for the next call.
         """
         names, row_of = self._bank.list_distinct(genomes)
         if len(names) <= PARTS_THAT_PAY * self._bank.capacity:

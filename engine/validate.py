@@ -14,7 +14,7 @@ from strategy.model import Strategy
 
 @compiled_loop
 def are_legal(genomes: Floats, least: Floats, most: Floats, is_int: Ints, ordered: Ints) -> bool:
-    """Whether all genomes [P, G] are legal; `Strategy.check_genomes` names one that is not.
+    """True if all genomes [P, G] are legal; `Strategy.check_genomes` names an illegal one.
 
     `least` and `most` are [G], `is_int` [G] is 1 where values must be whole, of `ordered` [N, 2]
     the first column must be below the second. False too where a number is NaN.

@@ -1,4 +1,4 @@
-"""Whether a run is large enough for a GPU, whose start takes longer than many a search."""
+"""Size of a run, large enough for a GPU or not; its start takes longer than many a search."""
 
 from typing import NamedTuple
 
@@ -81,7 +81,7 @@ class Workload(NamedTuple):
 
     @property
     def pays_on_a_gpu(self) -> bool:
-        """Whether a GPU is done first, its start included."""
+        """True if a GPU is done first, its start included."""
         return self.cpu_s > GPU_START_S + self.gpu_s
 
     def __str__(self) -> str:

@@ -59,7 +59,7 @@ class AccountFolding:
     def make_order(
         self, size: torch.Tensor, n_windows: int, keys: torch.Tensor, places: torch.Tensor
     ) -> EntryOrder:
-        """Order of entries [pairs, capacity], of which keys are scratch."""
+        """Order of entries [pairs, capacity], with keys as scratch."""
         pairs, capacity = keys.shape
         stretches = count_stretches(n_windows, capacity)
         return EntryOrder(
@@ -82,7 +82,7 @@ class AccountFolding:
     ) -> None:
         """Fold trades of pairs into accumulators [pairs, A], and find the falls.
 
-        Sums and equity [pairs, capacity] receive what they were after each trade.
+        Sums and equity [pairs, capacity] receive their values after each trade.
         """
         pairs, capacity = len(out), sums.numel() // len(out)
         launch(settle_kernel, (-(-pairs // FOLDED), 3), size, trades.counts, trades.r,
@@ -114,7 +114,7 @@ class AccountFolding:
         launch(count_kernel, (individuals,), size, results, counts, accounts, n_windows,
                warps=4, N_OUT=N_OUT, COLUMNS=1 << (N_OUT - 1).bit_length(),
                WINDOWS=COUNTED_WINDOWS)  # fmt: skip
-        # Lists that are too short are no accounts: only what they hold was put in order.
+        # Lists that are too short are no accounts: only their content was put in order.
         counts.copy_(order.spans[:, 3])
         for r, into in (trades.r, trades.merged), (trades.short_r, trades.keys):
             launch(arrange_kernel, (individuals, ORDERING), size, counts, trades.places, r, into,

@@ -59,13 +59,13 @@ class SeriesPart(NamedTuple):
 class WindowGroup(NamedTuple):
     """Windows that are evaluated together."""
 
-    numbers: Ints  # [W] their places among all that are asked for
+    numbers: Ints  # [W] their places among all requested ones
     parts: list[SeriesPart]
     table: Ints  # [W, 3] on the axis of all series: first bar of the series, start and end
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many there are of which series."""
+        """Number of windows by series."""
         return tuple(number for part in self.parts for number in (part.number, len(part.windows)))
 
 
@@ -120,7 +120,7 @@ class WordAccounts:
     ) -> SignalLists:
         """Launch from conditions to accumulators; nothing waits for the host.
 
-        `sent` gives what is asked of each series, when it is its turn. Lists that are returned are
+        `sent` gives the inputs of each series, when it is its turn. Returned lists are
         overwritten where accounts are folded.
         """
         n_windows, has_limits = len(group.table), self._limits is not None

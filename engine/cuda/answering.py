@@ -61,7 +61,7 @@ class AskedSignals(NamedTuple):
     bars: torch.Tensor  # int32
     exits: torch.Tensor  # int32
     leverages: torch.Tensor
-    totals: torch.Tensor  # receives leverages with the signal's own, below 0 where it is not taken
+    totals: torch.Tensor  # receives leverages with the signal's own, below 0 if it is not taken
     gross: torch.Tensor | None  # receives them without it, if wanted
 
 
@@ -73,7 +73,7 @@ def upload_limits(
     delays: Sequence[int],
     find_rows: Callable[[], Sequence[Rows]],
 ) -> DeviceLimits:
-    """Limits of accounts, and rows that say whose signal is answered first, on a device.
+    """Limits of accounts, and rows for the order of answers to signals, on a device.
 
     Args:
         market: The series.
@@ -135,7 +135,7 @@ def answer_signals(
 ) -> None:
     """Launch what takes signals where accounts have room, in place of `Stages.take`.
 
-    Arguments as of `Stages.run`; `prices` receives what is open beside each trade, if wanted.
+    Arguments as of `Stages.run`; `prices` receives positions open beside each trade, if needed.
     """
     lists, n_windows, capacity = work.lists, work.n_windows, work.capacity
     order_entries(

@@ -151,7 +151,7 @@ class CudaBackend(Backend):
     def begin(self, sent: Sent, slots: Slots | None) -> Callable[[], bool] | None:
         """Launch all chunks, without waiting for them; legality and rows are looked up if it pays.
 
-        What is returned is true if none was refused.
+        The call returns true if none was refused.
         """
         if slots is None and not self._admission.pays(len(sent.genomes)):
             return None
@@ -245,7 +245,7 @@ class CudaBackend(Backend):
     def _list_ledgers(
         self, genomes: Floats, slots: Slots, windows: Sequence[Window]
     ) -> list[tuple[Ledger, ...]]:
-        """The same of windows that are one account where it has limits."""
+        """The same of windows that are one account with limits."""
         starts = self._market.starts[[window.series for window in windows]]
         ledgers: list[tuple[Ledger, ...]] = []
         with on_device(self._device):

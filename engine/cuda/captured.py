@@ -1,10 +1,10 @@
 """Calls of strategies in words: one captured graph a shape, some individuals at a time.
 
-What a call launches depends on numbers that most populations of about one size share: how many
-individuals and sets of genes there is room for, and how long lists are. How many there are is read
-on the device. From the second call of such a shape on, all of it is one graph: what individuals ask
-of each series goes up, conditions, positions and sums follow, several windows are folded as one
-account where that is asked for, and the accumulators come down. Calls go through two lanes: while
+The launches of a call depend on numbers that most populations of about one size share: room for
+individuals and sets of genes, and the length of lists. The number of individuals is read
+on the device. From the second call of such a shape on, all of it is one graph: the inputs on
+each series go up, conditions, positions and sums follow, several windows are folded as one
+account on request, and the accumulators come down. Calls go through two lanes: while
 the device works on one, the host lays the next out.
 """
 
@@ -165,7 +165,7 @@ class CapturedCalls:
         keeps: bool = False,
         is_account: bool = False,
     ) -> None:
-        """Hand over individuals [P, G] and what they ask, as many at a time as memory holds."""
+        """Hand over individuals [P, G] and their inputs, as many at a time as memory holds."""
         is_listed = keeps or is_account
         begin, shape = 0, (is_listed, group.shape)
         if shape not in self._capacities:
@@ -194,7 +194,7 @@ class CapturedCalls:
             self._capacities[shape] = TOO_LONG * longest // 2
 
     def _drain(self) -> None:
-        """Wait for all lanes; what they found is in the tickets."""
+        """Wait for all lanes; results are in the tickets."""
         for lane in self._lanes:
             lane.finish()
 
@@ -232,7 +232,7 @@ class CapturedCalls:
             return
         if count == 1:
             raise DeviceError(NO_ROOM)
-        # Only here, where nothing of the failed try is held any more, can memory be given back.
+        # Only here, with nothing of the failed try held any more, can memory be given back.
         self._drain()
         wait_for_launches(self._device)
         for lane in self._lanes:
@@ -242,7 +242,7 @@ class CapturedCalls:
         LOG.info("device memory is full: %d individuals at a time from here on", self._most)
 
     def _count_most(self, each: int) -> int:
-        """Individuals whose lists, of so many bytes each, and conditions fit the room for them."""
+        """Number of individuals with room for lists of so many bytes each, and for conditions."""
         conditions = min(inputs.most_individuals(self._most_bytes) for inputs in self._inputs)
         return max(1, min(self._most, self._most_bytes // each, conditions))
 

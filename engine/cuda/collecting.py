@@ -28,7 +28,7 @@ def _take_trades(lists: Lists, counts: Ints, of_pairs: Sequence[torch.Tensor]) -
 
 
 def extract_results(lists: Lists, accumulators: Floats, opened: Ints) -> Results:
-    """Results of the first pairs, whose accumulators are [P, W, A]; `opened` [B] on their axis."""
+    """Results of the first pairs, with accumulators [P, W, A]; `opened` [B] on their axis."""
     counts = accumulators[:, :, TRADES].astype(np.int64)
     bars, r = _take_trades(lists, counts.ravel(), (lists.trade_list, lists.r))
     return arrange_results(counts, opened[bars & EXIT_BITS], r, np.ones(len(r), np.int8))

@@ -90,7 +90,7 @@ class Dispatch:
     def finish_tickets(self, tickets: Sequence[Ticket]) -> bool:
         """Wait until tickets are done, and say whether none was refused.
 
-        What had lists that were too short is done again.
+        Calls with too short lists are made again.
         """
         for ticket in tickets:
             for lane in self._lanes:
@@ -114,7 +114,7 @@ class Dispatch:
         except RuntimeError as error:
             if not is_out_of_memory(error) or len(ticket.sent.genomes) == 1:
                 raise
-        # Only here, where nothing of the failed try is held any more, can memory be given back.
+        # Only here, with nothing of the failed try held any more, can memory be given back.
         self.give_back()
         if relieve_shortage():
             return False
@@ -126,7 +126,7 @@ class Dispatch:
         """Lay a chunk out in the next lane and launch it."""
         genomes, _, own, out, account = ticket.sent
         is_told, meet_own, is_account = (told is not None for told in (ticket.slots, own, account))
-        # Those who ask together are others each time.
+        # Individuals of one call are others each time.
         room = (bucket_coarsely if meet_own else bucket)(len(genomes))
         lane = next(self._turns)
         lane.finish()
@@ -160,7 +160,7 @@ class Dispatch:
             work.lay_out_slots(genomes, slots, self._candidates)
 
     def _make_lists(self, genomes: Floats, slots: Slots) -> None:
-        """Make lists of candidates that are missing, while nothing reads those that are there."""
+        """Make missing lists of candidates, while nothing reads present ones."""
         self.drain()
         moves = self._candidates.moves
         self._candidates.make(genomes, slots)
@@ -168,7 +168,7 @@ class Dispatch:
             self._forget_graphs()
 
     def drain(self) -> None:
-        """Wait for all lanes; what they found is in the tickets."""
+        """Wait for all lanes; results are in the tickets."""
         for lane in self._lanes:
             lane.finish()
 
@@ -215,7 +215,7 @@ class Dispatch:
         give_back_memory()
 
     def _chunk_size(self, n_windows: int) -> int:
-        """Individuals whose lists fit the room for them."""
+        """Number of individuals for which lists have room."""
         each = self._bytes_of_individual(n_windows)
         return int(max(1, min(self._work_bytes // N_LANES // each, self._most)))
 
@@ -281,7 +281,7 @@ class Dispatch:
 
 
 def bucket_coarsely(individuals: int) -> int:
-    """As `bucket`, for numbers of individuals that differ from call to call.
+    """Size as by `bucket`, for numbers of individuals that differ from call to call.
 
     >>> [bucket_coarsely(n) for n in (17, 1024, 1025, 14_336)]
     [1024, 1024, 2048, 16384]

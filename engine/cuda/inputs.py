@@ -75,7 +75,7 @@ class LaidOut(NamedTuple):
     """Inputs of a series, on their way to the device."""
 
     individuals: Individuals  # all of them
-    plan: UploadPlan[ArrayName]  # what is sent
+    plan: UploadPlan[ArrayName]  # of the sent arrays
     lane: int  # in which it lies
     key: tuple[int, ...]  # numbers that the launches depend on
 
@@ -131,7 +131,7 @@ class SentInputs(NamedTuple):
     asked: BatchInputs
     each: IndividualInputs
     windows: torch.Tensor  # [w, 3] int32 place among those of all series, start and end
-    table: torch.Tensor  # [W, 3] int32 of all series, where it was sent with this one
+    table: torch.Tensor  # [W, 3] int32 of all series, if sent with this one
 
 
 class ScaledRow(NamedTuple):
@@ -149,7 +149,7 @@ class ScaledRow(NamedTuple):
 
 
 def split_factor(read: Expression | None) -> ScaledRow | None:
-    """The row that a part reads, and its factor; None where it computes more."""
+    """The row that a part reads, and its factor; None if it computes more."""
     if not isinstance(read, COMPUTED):
         return ScaledRow(read)
     if isinstance(read, Arithmetic) and read.operation == "*":
@@ -270,7 +270,7 @@ class SeriesInputs:
         self._none_follows = self._there(np.full((1, words + 1), words))
 
     def most_individuals(self, work_bytes: int) -> int:
-        """Individuals whose conditions, or rows of their own, fit so much memory."""
+        """Number of individuals with conditions, or rows of their own, that fit so much memory."""
         layout, readings = self._spec.layout, self._readings
         own_rows = sum(
             isinstance(charge, Node) and len(list_gene_columns(charge, layout)) > 0
@@ -350,7 +350,7 @@ class SeriesInputs:
         genomes = individuals.here
         arrays: Arrays = {
             "size": np.array([len(individuals)], np.int32),
-            # Kernels are given a column also where there is no gene.
+            # Kernels get a column even without a gene.
             "genomes": genomes if genomes.size else np.zeros((len(genomes), 1)),
             "entries": self._choose_words(self._entries, individuals),
             "exits": self._choose_words(self._exits, individuals, behind=True),

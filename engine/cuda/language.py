@@ -114,7 +114,7 @@ class CudaLanguageBackend(Backend):
 
     @device_errors
     def begin(self, sent: Sent, slots: Slots | None) -> Callable[[], bool] | None:
-        """Start to evaluate; what is returned waits. Several accounts with limits are done then."""
+        """Start to evaluate; the returned call waits. Several accounts with limits end first."""
         genomes, windows, _, out, account = sent
         groups = self._group_windows(windows)
         if len(groups) > 1:
@@ -215,7 +215,7 @@ class CudaLanguageBackend(Backend):
         return WindowGroup(np.array(numbers), parts, table)
 
     def _make_rows(self, spec: Strategy, rows: Rows, rows_bytes: int) -> DeviceRows:
-        # Rows share this with what they are made of.
+        # Rows share this with their sources.
         steps_bytes = rows_bytes // 8
         trend_bytes = rows_bytes // 2 if reads_trends(spec) else 0
         most_bytes = rows_bytes - steps_bytes - trend_bytes

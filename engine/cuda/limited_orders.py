@@ -1,4 +1,4 @@
-"""The launches of strategies with orders, ladders or money whose accounts have limits."""
+"""The launches of strategies with orders, ladders or money in accounts with limits."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -161,7 +161,7 @@ class LimitedOrders(OrderAccounts):
     def _list_alone(
         self, number: int, sent: SentInputs, listed: ListedOrders, n_windows: int
     ) -> LanePopulation:
-        """List the signals of a series, whatever came before each; gives what it asks."""
+        """List the signals of a series, whatever came before each; returns its inputs."""
         prices, (batch, each, windows, _), signals = self._prices[number], sent, listed.signals
         mark_signals(batch, each, windows, signals, n_windows)
         asks = self._ask(batch, each, prices)

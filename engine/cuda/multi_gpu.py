@@ -69,7 +69,7 @@ class SeveralGpus(Backend):
         return wait_for_all
 
     def _shares(self, individuals: int, n_windows: int) -> list[tuple[Backend, slice]]:
-        """Who takes which individuals: as many devices as pay, each in its turn."""
+        """Devices by individuals: as many devices as pay, each in its turn."""
         paying = max(1, individuals * n_windows // self._fewest)
         n_parts = min(len(self._parts), paying)
         return [
@@ -149,7 +149,7 @@ class GpuMaker:
     @device_errors
     def free_bytes(self) -> int:
         """Bytes that are free on the device that has the least."""
-        # What an engine before this one used is free, though torch keeps it at hand, or a cycle: an
+        # Memory of an engine before this one is free, though torch keeps it at hand, or a cycle: an
         # exception that a compiler caught holds all that called it.
         gc.collect()
         give_back_memory()
@@ -157,7 +157,7 @@ class GpuMaker:
 
 
 class CudaMaker(GpuMaker):
-    """Makes a backend whose strategies are kernels' constants on chosen GPUs."""
+    """Makes a backend with strategies as kernels' constants on chosen GPUs."""
 
     shares, meets_own = GPU_CASE, True
     slot_bytes = staticmethod(CudaBackend.slot_bytes)

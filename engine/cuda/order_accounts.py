@@ -135,15 +135,15 @@ class OrderAccounts:
 
     @property
     def _both_rest(self) -> bool:
-        """Whether entries of both sides wait for a price."""
+        """True if entries of both sides wait for a price."""
         return all(form != MARKET for form in self._form.forms[ORDER_PART])
 
     def first_capacity(self, group: WindowGroup, *, is_listed: bool) -> int:
-        """Trades that lists have room for at first, where they are wanted."""
+        """Trades that requested lists have room for at first."""
         return FIRST_CAPACITY if is_listed else 0
 
     def bytes_of_pair(self, capacity: int, *, keeps: bool, is_account: bool) -> int:
-        """Bytes of an individual in a window; trades are listed where they are wanted."""
+        """Bytes of an individual in a window; trades are listed on request."""
         whole, figures = self._widths
         listed = (4 * whole + 8 * figures) * (keeps or is_account) + FOLDED_BYTES * is_account
         return capacity * listed + 16 * N_OUT
@@ -165,7 +165,7 @@ class OrderAccounts:
     ) -> list[TradeLists]:
         """Launch from conditions to accumulators; nothing waits for the host.
 
-        `sent` gives what is asked of each series, when it is its turn; where they are wanted there
+        `sent` gives the inputs of each series, when it is its turn; on request there
         are lists of the trades of each series.
         """
         n_windows, listed = len(group.table), []
@@ -273,7 +273,7 @@ class OrderAccounts:
                 for width, kind in zip(self._widths, (torch.int32, torch.float64), strict=True)
             )
         )
-        # Those that are not there are 0.
+        # Absent ones are 0.
         sums = torch.zeros((N_OUT, count, members), dtype=torch.float64, device=self._device)
         whole, figures = (tensor.view(-1, tensor.shape[2]) for tensor in lists)
         results = LaneResults(each.size, windows, sums, whole, figures)
@@ -352,7 +352,7 @@ class OrderAccounts:
 
 
 def note_trades(trades: FoldedTrades, lists: TradeLists, places: torch.Tensor, room: int) -> None:
-    """Put trades of a series, whose windows [w] have places among all, beside those of others."""
+    """Put trades of a series, with places of its windows [w] among all, beside those of others."""
     capacity = trades.ends.shape[1]
     ends, sides = (
         lists.whole[:, :, column].view(-1, room, capacity).transpose(0, 1)
@@ -382,7 +382,7 @@ def upload_order_prices(bars: Bars, device: torch.device) -> OrderPrices:
 def launch_loop(
     loop: Callable[..., None], form: OrderForm, grid: tuple[int, int], *arguments: Any
 ) -> None:
-    """Launch a loop of a form on the device; its last argument is what it writes."""
+    """Launch a loop of a form on the device; its last argument is its output."""
     device = arguments[-1].size.device
     if (kernel := _LOADED.get((loop, form, device.index))) is None:
         kernel = _LOADED[loop, form, device.index] = LoadedKernel(

@@ -1,4 +1,4 @@
-"""Lists of the signals and trades of strategies in words, and what the host takes of them."""
+"""Lists of the signals and trades of strategies in words, and the part that the host takes."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -44,9 +44,9 @@ class SignalLists(NamedTuple):
     r: torch.Tensor  # before there are trades, int32: which signal follows which
     short_r: torch.Tensor
     equity: torch.Tensor
-    prices: torch.Tensor  # [pairs, capacity, KEPT_PRICES]; [1] where no ledger is wanted
+    prices: torch.Tensor  # [pairs, capacity, KEPT_PRICES]; [1] without a ledger
     leverages: torch.Tensor  # [1] without limits
-    totals: torch.Tensor  # leverages with what is open; [1] without limits
+    totals: torch.Tensor  # leverages with open positions; [1] without limits
     gross: torch.Tensor  # without the signal's own; [1] without limits, or no ledger
     notes: torch.Tensor  # int8, of signals on finer bars; [1] without any
     coarse: torch.Tensor  # [pairs]

@@ -58,11 +58,11 @@ class Admission:
         self._lead = packing.lead
 
     def pays(self, individuals: int) -> bool:
-        """Whether the device should look up: it can, and they are too many for the host."""
+        """True if the device should look up: it can, and they are too many for the host."""
         return self._is_possible and individuals >= FEWEST_ADMITTED
 
     def note(self, requests: Sequence[RowRequest]) -> None:
-        """Remember which rows lie in slots from now on, in place of those that did."""
+        """Remember the rows in slots from now on, in place of the former ones."""
         if not self._is_possible:
             return
         is_taken = np.zeros(self._capacity + 1, np.bool_)

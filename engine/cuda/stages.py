@@ -93,7 +93,7 @@ class Stages:
         """Launch all stages; none waits for the host.
 
         They are launched for at least as many individuals as were uploaded. `prices`
-        receives what a ledger needs, if wanted.
+        receives the prices of a ledger, on request.
         """
         self.signals(work, windows, candidates, individuals)
         self.after_signals(work, windows, individuals, prices)
@@ -204,7 +204,7 @@ class Stages:
     def fold_accounts(self, work: Workspace, windows: MetWindows, individuals: int) -> None:
         """Launch what folds all windows of an individual as one account; arguments as in `run`.
 
-        Lists of windows are read for the last time: what the stages keep in them makes room.
+        Lists of windows are read for the last time: the stages' arrays in them make room.
         """
         lists, trades, accounts = work.lists, work.account_trades, work.accounts
         size, n_windows, capacity = work.asked, work.n_windows, work.capacity
@@ -230,7 +230,7 @@ class Stages:
 
 
 def _order_rows(comparisons: list[list[int]]) -> tuple[int, ...]:
-    """Of each comparison the row that must be smaller, then the one that must be larger."""
+    """Rows of each comparison: the smaller one, then the larger one."""
     ordered: list[int] = []
     for left, right, is_greater in comparisons:
         ordered += [right, left] if is_greater else [left, right]

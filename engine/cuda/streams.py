@@ -39,7 +39,7 @@ class Ticket:
 
     @property
     def is_short(self) -> bool:
-        """Whether a list was too short."""
+        """True if a list was too short."""
         return self.most > self.capacity
 
 
@@ -85,7 +85,7 @@ class Lane(Generic[Work]):
         self._ticket = ticket
 
     def finish(self) -> None:
-        """Wait for what was sent, and read it into its ticket."""
+        """Wait for a sent call, and read it into its ticket."""
         ticket, self._ticket = self._ticket, None
         if ticket is None:
             return
@@ -95,11 +95,11 @@ class Lane(Generic[Work]):
         ticket.most, ticket.is_refused = self.work.read(ticket.sent.out, ticket.sent.account)
 
     def is_captured(self, key: tuple[int, ...]) -> bool:
-        """Whether launches of that name are replayed, so that nothing of them waits."""
+        """True if launches of that name are replayed, so that nothing of them waits."""
         return self._stream is None or self._graphs.is_captured(key)
 
     def holds(self, ticket: Ticket) -> bool:
-        """Whether a ticket has not been finished yet."""
+        """True until a ticket is finished."""
         return self._ticket is ticket
 
     def forget_graphs(self) -> None:

@@ -2,7 +2,7 @@
 
 All rows are computed for one stretch, all individuals are evaluated there, and the next stretch
 goes on where that one ended: averages with their last value, accounts with the bar from which they
-are flat, accumulators with what they hold. Each row is computed once, whatever the memory.
+are flat, accumulators with their sums. Each row is computed once, whatever the memory.
 """
 
 from collections.abc import Iterator, Sequence
@@ -60,7 +60,7 @@ class Stretches:
         self._work_bytes = work_bytes
 
     def can_hold(self, rows: StretchedRows) -> bool:
-        """Whether the memory holds a block of bars of each row."""
+        """True if the memory holds a block of bars of each row."""
         return self._count_stretch_bars(rows) >= INDEX_BARS
 
     def evaluate(self, rows: StretchedRows, windows: Sequence[Window], out: Floats) -> None:

@@ -1,7 +1,7 @@
 """The first launch: are individuals legal, and where are their rows and lists.
 
 A refused individual stops the whole launch: the stages behind it find no individual to work on, and
-the host asks again in its own way, computes the rows that are missing, or names what is wrong.
+the host tries again in its own way, computes the missing rows, or names the error.
 """
 
 import triton
@@ -10,7 +10,7 @@ import triton.language as tl
 
 @triton.jit
 def find_row_slot(p_genome, p_places, row: tl.constexpr, width, asks, LENGTHS: tl.constexpr):
-    """Slot of a row of each individual, -1 where it is not there."""
+    """Slot of a row of each individual, -1 if absent."""
     if LENGTHS[row] < 0:
         always = tl.zeros_like(asks.to(tl.int32)) - 1 - LENGTHS[row]
         return tl.load(p_places + row * width + always, mask=asks, other=-1)
@@ -27,13 +27,13 @@ def admission_kernel(p_asked, p_told, p_genomes, p_limits, p_places, p_lists, p_
                      PACKED: tl.constexpr, LANES: tl.constexpr):  # fmt: skip
     """Check individuals and look up their slots and lists; grid (P / LANES).
 
-    p_asked: [4] individuals, number of the launch. p_told: [4], of which the second becomes that
+    p_asked: [4] individuals, number of the launch. p_told: [4], its second becomes that
     number, and the first of p_asked 0, when one is refused. p_limits: [2, N_COLUMNS] least and
     most legal values. p_places: [rows, width] slot by length. p_lists: [slots, 2] list by slot, for
     individuals within their bounds and for others. p_bounds: the bounds. p_table: [P, N_ROWS]
     receives slots, and last the list. WHOLE: columns of whole genes. ORDERED: columns, of each two
     the first must be below the second. LENGTHS: gene of each row, -1 - k for the constant k, -1 for
-    none. LEAD: row whose slot names the list, -1 for one list. PACKED: gene, and 1 for ``>`` or 0
+    none. LEAD: row with the list's slot, -1 for one list. PACKED: gene, and 1 for ``>`` or 0
     for ``<``, two numbers a comparison.
     """
     o_p = (tl.program_id(0) * LANES + tl.arange(0, LANES)).to(tl.int64)

@@ -52,9 +52,9 @@ class Outcomes:
                 self._here[begin:end].copy_(self._there[begin:end], non_blocking=True)
 
     def read(self, launch: int, out: Floats, account: Floats | None) -> tuple[int, bool]:
-        """Copy what was downloaded into out [P, W, A] and account [P, A], as `Workspace.read`.
+        """Copy downloaded results into out [P, W, A] and account [P, A], as `Workspace.read`.
 
-        `launch` is the number that the device notes where it refuses a launch.
+        `launch` is the number that the device notes when it refuses a launch.
         """
         most, refused = self._told[:2].tolist()
         if refused == launch:
@@ -148,7 +148,7 @@ class Workspace:
         return n_windows * each + 8 * _count_outputs(n_windows)
 
     def fits(self, individuals: int, n_windows: int, capacity: int) -> bool:
-        """Whether there is room for so many individuals, with windows and lists as asked."""
+        """True if so many individuals have room, with these windows and lists."""
         return (
             self.individuals >= individuals
             and self.n_windows == n_windows
@@ -166,7 +166,7 @@ class Workspace:
         _copy(genomes, self._genomes_view[: len(genomes)])
 
     def lay_out_slots(self, genomes: Floats, slots: Slots, candidates: CandidateLists) -> bool:
-        """Lay slots [P, R] out beside genomes [P, G]; returns whether all their lists are there.
+        """Lay slots [P, R] out beside genomes [P, G]; returns True if all their lists are present.
 
         The device must not see them else.
         """
@@ -205,7 +205,7 @@ def _count_outputs(n_windows: int) -> int:
 
 def _copy(numbers: Floats, out: Floats) -> None:
     """Copy numbers, many of them by several threads."""
-    if out.size >= MANY and numbers.flags.writeable:  # as torch wants all that it is given
+    if out.size >= MANY and numbers.flags.writeable:  # as torch wants its arguments
         torch.from_numpy(out).copy_(torch.from_numpy(numbers))
     else:
         out[...] = numbers

@@ -77,7 +77,7 @@ def _tcn_shapes(inputs: int, hidden: int, window: int) -> dict[str, Shape]:
 def _tcn(w: Weights, x: Tensor) -> Tensor:
     """Causal convolutions of width 2, dilated 1, 2, 4, ..., each with a residual.
 
-    Only the last bar's output is asked for, and it reads a tree: of each pair of neighbours one
+    Only the last bar's output is needed, and it reads a tree: of each pair of neighbours one
     value is left, layer by layer. Source: van den Oord et al. 2016; Bai, Kolter, Koltun 2018.
     """
     layers = _doublings(x.shape[2])

@@ -1,8 +1,8 @@
 """Many networks trained side by side on one device: K models, one step for all of them.
 
-A stack always has the same shape, whatever of it is asked for, and no number of one model enters
+A stack always has the same shape, for any of its outputs, and no number of one model enters
 another. So a model's bits do not depend on which others are trained beside it, and forecasts up to
-a bar stay what they are when later folds are added. A GPU gets all it needs before the first step,
+a bar stay the same when later folds are added. A GPU gets all it needs before the first step,
 and takes its steps as one captured graph, over and over.
 """
 
@@ -62,10 +62,10 @@ class TrainingStack:
 
     uniforms: Singles  # [K, P], 0 to 1, from which weights begin
     places: Ints  # [K, steps, batch], rows of the windows' last bars
-    asked: Ints  # [K, Q], rows at which a forecast is wanted
+    asked: Ints  # [K, Q], rows of requested forecasts
     centre: Singles  # [K, F], subtracted from features
     scale: Singles  # [K, F], by which they are then divided
-    targets: Singles  # [K, 2], what is subtracted from targets and by which they are divided
+    targets: Singles  # [K, 2], offset of targets and their divisor
 
 
 def count_weights(how: Training, inputs: int) -> int:
@@ -177,12 +177,12 @@ class Trainer:
 
 
 def _size(shape: Shape) -> Shape:
-    """Of a weight: a bias has no inputs, and what depends on the bar has its own first number."""
+    """Shape of a weight: a bias has no inputs, a weight by bar has its own first number."""
     return shape if shape[0] > 0 else shape[1:]
 
 
 def _paces(how: Training) -> Singles:
-    """Of each step: what of a weight stays, its size, and by what the second moment's root grows.
+    """Numbers of each step: kept share of a weight, step size, and growth of the second root.
 
     Source: Loshchilov, Hutter 2019. Made here as `torch.optim` takes a second to begin and would
     ask the host between captured steps.
@@ -232,7 +232,7 @@ def _in_parts(asked: Ints) -> Iterator[Ints]:
 
 @contextlib.contextmanager
 def _deterministic(threads: int) -> Iterator[None]:
-    """The same bits each time on one device; what was set before is put back."""
+    """The same bits each time on one device; former settings are put back."""
     # Read when the library of a GPU begins; only then may it use one order of sums.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     before = torch.get_deterministic_debug_mode(), torch.get_num_threads()

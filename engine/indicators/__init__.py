@@ -1,1 +1,1 @@
-"""Rows of indicators: which a population reads, each computed once, and where it is kept."""
+"""Rows of indicators: the rows of a population, each computed once, and their places."""

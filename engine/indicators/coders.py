@@ -70,7 +70,7 @@ def choose_coders(case: FastCase, highest: int) -> dict[RowForm, Coder]:
 
 
 def coder_maps(coder: Coder, sources: dict[str, Floats], highest: int) -> tuple[Floats, Floats]:
-    """The map of a coder on one series, whose sources [T] are given by name.
+    """The map of a coder on one series, with sources [T] by name.
 
     The value [T] at which code 1 begins, and codes per unit [T], all positive.
     """
@@ -84,7 +84,7 @@ def coder_maps(coder: Coder, sources: dict[str, Floats], highest: int) -> tuple[
 
 
 def is_with_gene(case: FastCase, comparison: Comparison) -> bool:
-    """Whether the right side of a comparison is a gene."""
+    """True if the right side of a comparison is a gene."""
     return comparison.right in case.layout.names
 
 

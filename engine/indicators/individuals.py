@@ -48,7 +48,7 @@ class Individuals:
 
     @property
     def has_room(self) -> bool:
-        """Whether a device makes room for other populations as well."""
+        """True if a device makes room for other populations as well."""
         return self._room is not None
 
     def count_room(self, columns: tuple[int, ...]) -> int:

@@ -64,7 +64,7 @@ class Keys:
         return find_sets(bits, columns, self._values, self._slots, there, found)
 
     def keep(self, numbers: Ints) -> None:
-        """Forget all other sets; those that stay are numbered anew, in the order given."""
+        """Forget all other sets; the rest is numbered anew, in this order."""
         values, self.count = self._values[numbers], 0
         self._values = np.empty_like(values)
         self._insert(values)
@@ -86,10 +86,10 @@ class Keys:
 
 
 def number_once(genomes: Floats, columns: Sequence[int]) -> NumberedSets:
-    """As `Keys.number` numbers the first genomes [P, G]; nothing is kept."""
+    """Numbers by `Keys.number` for first genomes [P, G]; nothing is kept."""
     values = _encode_values(genomes, list(columns))
     numbers, fresh = np.empty(len(values), np.int64), np.empty(len(values), np.int64)
-    # Sets that are known lie in front of those that are still to come.
+    # Known sets lie in front of sets still to come.
     n = number_sets(values, values, _make_slots(len(values)), 0, numbers, fresh)
     return NumberedSets(numbers, fresh[:n])
 
@@ -103,7 +103,7 @@ def _encode_values(genomes: Floats, columns: list[int]) -> Ints:
 
 
 def _make_slots(most: int) -> Ints:
-    """Free slots for so many sets, of which at most half are taken; a power of two."""
+    """Free slots for so many sets, at most half of them taken; a power of two."""
     return np.full(max(LEAST_SLOTS, 1 << (2 * most - 1).bit_length()), FREE, np.int64)
 
 
@@ -111,7 +111,7 @@ def _make_slots(most: int) -> Ints:
 def number_sets(
     values: Ints, known: Ints, slots: Ints, count: int, numbers: Ints, fresh: Ints
 ) -> int:
-    """Find the number of each set, and give those that have none the next ones.
+    """Find the number of each set, and give new sets the next ones.
 
     Args:
         values: [P, k] the sets, as bits.
@@ -193,7 +193,7 @@ def mix(mixed: np.uint64, value: int) -> np.uint64:
 
 @compiled_part
 def are_equal(one: Ints, other: Ints) -> bool:
-    """Whether two sets are the same."""
+    """True if two sets are the same."""
     n_equal = 0
     for k in range(one.size):
         n_equal += one[k] == other[k]

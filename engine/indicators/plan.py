@@ -58,10 +58,10 @@ def group_rows(names: Sequence[RowName], slots: Ints | None = None) -> list[RowR
 def bring_in_parts(
     case: FastCase, bank: RowBank, genomes: Floats, most: int | None
 ) -> Iterator[tuple[Ints, Slots]]:
-    """Split a population [P, G] into parts of at most `most`, whose rows fit the bank.
+    """Split a population [P, G] into parts of at most `most`, with rows that fit the bank.
 
-    Yields places of a part's individuals, and slots of their rows, which are there until the next
-    part is asked for. The bank holds one individual's rows.
+    Yields places of a part's individuals, and slots of their rows, valid until the next
+    part is made. The bank holds one individual's rows.
     """
     order, most = order_individuals(case, genomes), most or max(len(genomes), 1)
     # Neighbours in this order share rows, so that a part needs as few as possible.

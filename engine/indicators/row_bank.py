@@ -29,7 +29,7 @@ class RowRead(NamedTuple):
     """A row that a strategy reads."""
 
     columns: tuple[int, ...]  # genes that decide it, columns of a genome
-    name: Callable[[tuple[float, ...]], RowName]  # what it computes, given their values
+    name: Callable[[tuple[float, ...]], RowName]  # of its computation, given their values
 
 
 class RowBank:
@@ -113,9 +113,9 @@ class RowBank:
         return np.array([self._slot_of_name[name] for name in names], np.int32)
 
     def list_distinct(self, genomes: Floats) -> tuple[list[RowName], Ints]:
-        """Distinct rows that genomes [P, G] read, whether they are there or not.
+        """Distinct rows that genomes [P, G] read, present or not.
 
-        Their names, and of each individual's rows [P, R] which of them it is.
+        Their names, and the number of each individual's rows [P, R] among them.
         """
         numbers = self._number(genomes)
         distinct, names = self._name_rows(genomes, numbers, np.ones(numbers.shape, np.bool_))
@@ -126,7 +126,7 @@ class RowBank:
     def _name_rows(
         self, genomes: Floats, numbers: Ints, is_asked: npt.NDArray[np.bool_]
     ) -> tuple[Ints, list[RowName]]:
-        """Distinct numbers [n], of those [P, R] that are asked for, and what these rows compute."""
+        """Distinct numbers [n], among requested ones [P, R], and the computations of these rows."""
         individuals, rows = np.nonzero(is_asked)
         distinct, firsts = np.unique(numbers[is_asked], return_index=True)
         individuals, rows = individuals[firsts], rows[firsts]

@@ -7,7 +7,7 @@ from engine.backend import Floats
 
 
 def compute_sources(bars: Bars) -> dict[str, Floats]:
-    """The columns of bars, and those that follow from them bar by bar: name to [T], read-only.
+    """The columns of bars, and more that follow from them bar by bar: name to [T], read-only.
 
     True range and close location as engine/README.md section 3 defines them, one rounding an
     operation.

@@ -44,7 +44,7 @@ LARGEST = 1e307
 
 
 def has_room(largest: float, lengths: Iterable[int]) -> bool:
-    """Whether fast forms of averages of some lengths hold all sums over prices up to the largest.
+    """True if fast forms of averages of some lengths hold all sums over prices up to the largest.
 
     The largest is a weighted one: n (n + 1) / 2 differences of up to twice a price. Where there is
     no room rows are made by their definition.
@@ -54,7 +54,7 @@ def has_room(largest: float, lengths: Iterable[int]) -> bool:
 
 
 def is_trend(node: Node) -> TypeGuard[Call]:
-    """Whether a node is an adaptive trend, which fast forms make many of together."""
+    """True if a node is an adaptive trend; fast forms make many of these together."""
     return isinstance(node, Call) and node.label in TRENDS
 
 

@@ -55,7 +55,7 @@ class WarmUps:
         self._keys = {columns: Keys(columns) for columns, *_ in groups}
 
     def of(self, individuals: Individuals) -> Ints:
-        """First bar that may signal, [P]; [1] where it is the same for all."""
+        """First bar that may signal, [P]; [1] if the same for all."""
         warm_ups, here = np.full(1, self._least, np.int64), individuals.here
         sets = {
             columns: keys.number(here if columns else here[:1])
@@ -74,7 +74,7 @@ class WarmUps:
         return warm_ups
 
     def _learn(self, group: "_Varying", genomes: Floats) -> None:
-        """Count bars for genomes [n, G], whose values are new."""
+        """Count bars for genomes [n, G] with new values."""
         if not len(genomes):
             return
         names = [self._layout.names[column] for column in group.columns]
@@ -89,7 +89,7 @@ class WarmUps:
 
 
 class _Varying:
-    """Rows that are looked at in the same way, and what they need for values of their genes."""
+    """Rows that are looked at in the same way, and their needs for values of their genes."""
 
     def __init__(
         self, columns: Columns, spans: Settings, switches: Settings, rows: list[Reach]

@@ -35,9 +35,9 @@ class Replay:
     """Result of comparing some individuals in some windows."""
 
     ledgers: list[list[Ledger]]  # the reference's, [N] of [W]
-    # By individual and window, in what the engines or both forms differ.
+    # By individual and window, the differences between the engines or both forms.
     problems: dict[tuple[int, int], str]
-    pieces: tuple[Piece, ...]  # of these individuals, those that were replayed in plain Python too
+    pieces: tuple[Piece, ...]  # of these individuals, the part replayed in plain Python too
     uncompiled: dict[str, str]  # as in `Certificate`
 
 
@@ -68,7 +68,7 @@ def certify(
 
 
 def select_pieces(pieces: Sequence[Piece], places: Ints) -> tuple[Piece, ...]:
-    """Those pieces whose window is at one of some places, by the number of the place."""
+    """Pieces with a window at one of some places, by the number of the place."""
     numbers = {window_number: number for number, window_number in enumerate(places.tolist())}
     return tuple(
         piece._replace(window=numbers[piece.window]) for piece in pieces if piece.window in numbers
@@ -78,7 +78,7 @@ def select_pieces(pieces: Sequence[Piece], places: Ints) -> tuple[Piece, ...]:
 def join_replays(parts: Iterable[tuple[Ints, Replay]], n_members: int, n_windows: int) -> Replay:
     """Replays of the same individuals in different windows as one in all windows.
 
-    `parts` are places of windows among all, and what was found in these.
+    `parts` are places of windows among all, with the findings in these.
     """
     rows: list[dict[int, Ledger]] = [{} for _ in range(n_members)]
     problems: dict[tuple[int, int], str] = {}
@@ -147,7 +147,7 @@ def _replay(
     # Plain Python gains nothing by threads.
     shared = 1 if form.uncompiled else threads or _usable_threads(engine)
     with replaying(reference, genomes, shared) as replays:
-        # The engine's ledgers are asked for while the reference is at work.
+        # The engine lists its ledgers while the reference is at work.
         accumulators = engine.evaluate(genomes)
         ledgers = [list(of_windows) for of_windows in engine.ledgers(genomes)]
         problems = compare_sample(reference, genomes, pieces, as_it_reads)

@@ -27,7 +27,7 @@ WARM_UPS = 2
 
 
 class Piece(NamedTuple):
-    """An individual and a window, some of whose first bars it is replayed on."""
+    """An individual and a window, with its replay on some first bars of it."""
 
     individual: int
     window: int

@@ -1,6 +1,6 @@
 """The reference in threads of this process, while the caller does something else.
 
-Compiled loops run side by side; what is left to Python is little. Individuals that read the same
+Compiled loops run side by side; little is left to Python. Individuals that read the same
 rows are replayed one after another, a series at a time, so that rows are computed once as long as
 memory holds them.
 """
@@ -34,7 +34,7 @@ Indices = npt.NDArray[np.intp]
 
 
 class Replayed(NamedTuple):
-    """Replay of one individual in one window: its ledger, and what it folds to."""
+    """Replay of one individual in one window: its ledger, and the sums of it."""
 
     individual: int
     window: int
@@ -112,7 +112,7 @@ def _tasks(reference: Reference, genomes: Floats, threads: int) -> list[tuple[li
         # Of an account with limits all series are replayed together.
         series = 0 if reference.costs.has_limits else window.series
         of_series.setdefault(series, []).append(number)
-    # All threads are at work on few series, whose rows memory holds.
+    # All threads are at work on few series, with rows that memory holds.
     parts_of_series = max(threads, threads * TASKS_PER_THREAD // max(len(of_series), 1))
     step = max(1, len(genomes) // parts_of_series)
     order = sharing_order(reference.spec, genomes)

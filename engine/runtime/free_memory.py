@@ -19,7 +19,7 @@ OLD_NAMES = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_f
 def free_host_bytes(groups: Path = GROUPS, own: Path = OWN_GROUPS) -> int:
     """Bytes that can be taken on this host without anything being swapped out.
 
-    `groups` is where control groups are shown, `own` lists which of them are this process's; they
+    `groups` is where control groups are shown, `own` lists those of this process; they
     bound it, and so do limits of the process itself.
     """
     _give_back()
@@ -28,7 +28,7 @@ def free_host_bytes(groups: Path = GROUPS, own: Path = OWN_GROUPS) -> int:
 
 
 def _give_back() -> None:
-    """Give the system what was freed and the C library keeps, which counts as taken until then."""
+    """Give the system freed memory that the C library keeps, which counts as taken until then."""
     with suppress(AttributeError):
         # Only the GNU library has it, and only there is it needed.
         ctypes.CDLL(None).malloc_trim(0)
@@ -44,7 +44,7 @@ def _left_to_process() -> Iterator[int]:
 
 
 def _left_in_groups(groups: Path, own: Path) -> Iterator[int]:
-    """Bytes that each memory group around this process leaves, where it has a limit."""
+    """Bytes that each memory group with a limit around this process leaves."""
     try:
         lines = own.read_text().splitlines()
     except OSError:
@@ -56,7 +56,7 @@ def _left_in_groups(groups: Path, own: Path) -> Iterator[int]:
         root, names = (groups / "memory", OLD_NAMES) if kinds else (groups, NAMES)
         inmost = root / path.lstrip("/")
         for folder in (inmost, *inmost.parents):
-            # A group without a limit says "max"; one that is not shown here has no files.
+            # A group without a limit says "max"; a hidden one has no files.
             with suppress(OSError, ValueError):
                 if folder.is_relative_to(root):
                     yield _read_free_bytes(folder, *names)

@@ -52,10 +52,10 @@ def count_gpus() -> int:
 
 
 def start_gpus(numbers: Sequence[int]) -> None:
-    """Do what the first use of GPUs would wait for, while something else goes on.
+    """Do the work that the first use of GPUs would wait for, while something else goes on.
 
-    The driver makes the context that torch will use, and Triton, where it is imported, takes the
-    digest of itself that names what it has compiled. Nothing is imported here: of two threads that
+    The driver makes the context that torch will use, and Triton, if imported, takes the
+    digest of itself that names its compiled code. Nothing is imported here: of two threads that
     import at the same time one can find modules half done. An error here is raised where a GPU
     is needed.
     """

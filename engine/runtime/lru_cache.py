@@ -12,8 +12,8 @@ Row = TypeVar("Row", bound=npt.NDArray[Any])
 class ArrayCache:
     """Arrays that were computed before, by name, up to an amount of memory.
 
-    Threads may ask at once: one of them computes, those who want the same wait for it. What was
-    asked for longest ago is let go first; the newest is always kept.
+    Threads may call at once: one of them computes, others with the same name wait for it. The least
+    recently used is let go first; the newest is always kept.
 
     Args:
         most_bytes: Kept at most.
@@ -30,7 +30,7 @@ class ArrayCache:
         self._slots: dict[tuple[object, ...], _Slot] = {}
 
     def get(self, name: tuple[object, ...], compute: Callable[[], Row]) -> Row:
-        """The array of that name, read-only; computed where it is not there."""
+        """The array of that name, read-only; computed if missing."""
         with self._lock:
             slot = self._slots.pop(name, None) or _Slot()
             self._slots[name] = slot

@@ -15,7 +15,7 @@ def describe_processor() -> str:
 
 
 def available_cores(asked: int | None = None) -> int:
-    """Cores to use: as many as are asked for, all that this process may use if None."""
+    """Cores to use: the requested number, all that this process may use if None."""
     if asked is not None:
         return asked
     if hasattr(os, "sched_getaffinity"):

@@ -1,4 +1,4 @@
-"""Memory of a device that is given back when an engine of this process runs short of it."""
+"""Memory of a device, given back when an engine of this process runs short of it."""
 
 import threading
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Rows of a series on the device, made there; what has no form there is sent.
+"""Rows of a series on the device, made there; rows without a form there are sent.
 
 Which row lies in which slot is known to a bank (`engine.indicators.row_bank`).
 """
@@ -22,7 +22,7 @@ from strategy.rows import Rows, whole
 
 
 def reads_trends(spec: Strategy) -> bool:
-    """Whether a strategy reads rows that are made on the device."""
+    """True if a strategy reads rows that are made on the device."""
     return any(is_trend(node) for expression in spec.expressions for node in walk(expression))
 
 
@@ -57,7 +57,7 @@ class GrowingRows:
         self.values = torch.empty((min(first, self.most), n_bars), dtype=kind, device=device)
 
     def put(self, slots: Ints, make: Callable[[Ints, torch.Tensor], None]) -> None:
-        """Have rows made into slots [n]; `make` is given which of them, and where they belong."""
+        """Have rows made into slots [n]; `make` gets the numbers of rows and their slots."""
         room, needed = len(self.values), int(slots.max(initial=-1)) + 1
         if needed > room:
             old = self.values
@@ -150,7 +150,7 @@ class SeriesRows:
             rows = SeriesRows(
                 host, self._step_bytes, self._trend_bytes, self._device, self._workers
             )
-            # Behind the last bar stands one that is not known.
+            # Behind the last bar stands an unknown one.
             places = np.where(newest < 0, len(host.series), newest)
             self._higher[key] = rows, to_device(places, self._device)
         rows, there = self._higher[key]
@@ -167,7 +167,7 @@ class SeriesRows:
 
         def work(thread: int) -> None:
             for index in range(thread, len(trees), self._workers.count):
-                # What is the same at every bar may be one number.
+                # A row that is equal at every bar may be one number.
                 values[index] = self._host.of(trees[index])
 
         self._workers.run(work, len(trees))
@@ -207,7 +207,7 @@ def _lengths(call: Call) -> tuple[int, ...]:
 
 
 def _put(places: list[int], out: torch.Tensor, rows: torch.Tensor) -> None:
-    """Copy rows to where they are wanted; without an index where that is a stretch."""
+    """Copy rows to their places; without an index if these are a stretch."""
     first, last = places[0], places[-1] + 1
     if last - first == len(places):
         out[first:last] = rows

@@ -199,8 +199,8 @@ def lay_out_finer(
 ) -> tuple[Floats, npt.NDArray[np.int32]]:
     """Finer bars of series that begin at bars of an axis of so many, [K, 4] and [n_bars, 2].
 
-    Open, high, low and close of each; of each bar of the axis the first of those that make it up,
-    and how many do: -1 where the finer bars of its series do not, 0 where it has none.
+    Open, high, low and close of each; of each bar of the axis the first of its finer bars,
+    and their number: -1 if the finer bars of its series do not make it up, 0 without any.
 
     Raises:
         DeviceError: When they are too many.

@@ -1,4 +1,4 @@
-"""Steps of which rows are made on the device, each in tiles of time.
+"""Steps that make rows on the device, each in tiles of time.
 
 A step fills rows from others, its operands. Its table is int64, a column a row that is filled (a
 job), and its lines are where bar 0 of the row lies, the first bar that is made and one past the
@@ -19,7 +19,7 @@ OUT, FROM, BARS, WHOLE, ALSO, IS_NUMBER, OPERANDS = map(tl.constexpr, range(LINE
 
 @triton.jit
 def at_line(p_table, line, n_jobs, job):
-    """What a table says of jobs."""
+    """Entries of a table for jobs."""
     return tl.load(p_table + line * n_jobs + job)
 
 
@@ -45,7 +45,7 @@ def larger(x, y):
 
 @triton.jit
 def where_known(is_known, value):
-    """A value where it is known, NaN elsewhere."""
+    """A value if known, else NaN."""
     return tl.where(is_known, value, float("nan"))
 
 
@@ -105,7 +105,7 @@ def two_operands(p_a, p_b, a, b, t, m, n, also, FORM: tl.constexpr):
     elif FORM == "apart":
         return where_known(a + b > 0.0, 100.0 * (tl.abs(a - b) / (a + b)))
     elif FORM == "confirmed":
-        # A confirmed high is known so many bars late, and stands where it is known.
+        # A confirmed high is known so many bars late, and stands at that later bar.
         value = read(p_a, t - n, m)
         return tl.where((t >= 2 * n) & (value == b), value, float("-inf"))
     elif FORM == "swing":
@@ -160,9 +160,9 @@ def several_operands(p_a, p_c, a, b, c, d, t, m, n, FORM: tl.constexpr):
 @triton.jit(do_not_specialize=["n_jobs"])
 def bar_kernel(p_rows, p_table, n_jobs, FORM: tl.constexpr, COUNT: tl.constexpr,
                FINITE: tl.constexpr, TILE: tl.constexpr):  # fmt: skip
-    """Rows of which each bar is made by itself; grid (jobs, tiles).
+    """Rows with each bar made by itself; grid (jobs, tiles).
 
-    COUNT: of operands. FINITE: what is infinite is NaN.
+    COUNT: of operands. FINITE: infinite values are NaN.
     """
     job = tl.program_id(0)
     first = at_line(p_table, FROM, n_jobs, job)
@@ -192,7 +192,7 @@ def bar_kernel(p_rows, p_table, n_jobs, FORM: tl.constexpr, COUNT: tl.constexpr,
 
 @triton.jit
 def eight(p_values, count):
-    """Eight values in a row, of which there are `count`; NaN behind them."""
+    """Eight values in a row of `count`; NaN behind them."""
     values = ()
     for i in tl.static_range(8):
         values = values + (tl.load(p_values + i, mask=count > i, other=float("nan")),)  # noqa: RUF005
@@ -309,7 +309,7 @@ def window_kernel(p_rows, p_table, p_tails, n_jobs, n_tails, FORM: tl.constexpr,
         m_tail = m_tail & (begin + k > first)
         tl.store(p_tail1 + (last - back - 1), left1, mask=m_tail)
         tl.store(p_tail2 + (last - back - 1), left2, mask=m_tail)
-    # What is read back below, other threads may have written.
+    # Other threads may have written the values read back below.
     tl.debug_barrier()
     right1 = tl.zeros([LANES], tl.float64)
     right2 = tl.zeros([LANES], tl.float64)
@@ -393,7 +393,7 @@ def chain_kernel(p_rows, p_table, p_cut, p_first, p_seed, p_states, n_jobs, widt
     Operands are values, seeds and the weight, a row where WEIGHED, else a number. A job's numbers
     are bars from the seed to the first value that moves it, and to the first bar that is shown.
     p_cut: [2, n] bars of a segment and early bars, multiples of eight that a group's jobs share.
-    p_states: [2, n, width] receives the average before each segment, and at its end; where it
+    p_states: [2, n, width] receives the average before each segment, and at its end; if it
     CARRIES the one segment goes on from its end before.
     """
     job = tl.program_id(0) * JOBS + tl.arange(0, JOBS)
@@ -455,7 +455,7 @@ def chain_kernel(p_rows, p_table, p_cut, p_first, p_seed, p_states, n_jobs, widt
 @triton.jit(do_not_specialize=["n_jobs", "width"])
 def mend_kernel(p_rows, p_table, p_cut, p_first, p_states, n_jobs, width, WEIGHED: tl.constexpr,
                 TILE: tl.constexpr):  # fmt: skip
-    """Make averages in segments what they are in one chain; grid (jobs), a warp each.
+    """Make averages in segments equal to one chain; grid (jobs), a warp each.
 
     A segment that began with the average at the end of the one before, in every bit, is right if
     that one is. Any other is computed again. Arguments as of `chain_kernel`; segments are multiples

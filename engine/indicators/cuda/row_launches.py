@@ -65,7 +65,7 @@ def launch_chains(
     is_weighed: bool,
     carried: torch.Tensor | None = None,
 ) -> None:
-    """Launch chains in up to `width` segments, cut [2, n]; or one that goes on from `carried`."""
+    """Launch chains in up to `width` segments, cut [2, n]; or a single one from `carried` on."""
     n, device = cut.numel() // 2, rows.device
     first = torch.empty(n, dtype=torch.int64, device=device)
     seeds = torch.empty(n, dtype=torch.float64, device=device)

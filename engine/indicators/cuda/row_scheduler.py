@@ -68,7 +68,7 @@ class DeviceRowFiller:
         self._beside = torch.cuda.Stream(market.device) if is_cuda else None  # type: ignore[no-untyped-call]
 
     def plan(self, requests: Sequence[RowRequest]) -> DeviceRowPlan:
-        """Which rows are made together, with those that have codes on the device."""
+        """Rows that are made together, with coded ones on the device."""
         forms = {}
         for name in FORMS:
             some = [request for request in requests if request.form.indicator == name]
@@ -197,7 +197,7 @@ def lay_out_coded(requests: Sequence[RowRequest], coders: Mapping[RowForm, int])
     """Lay rows out for `code_kernel`: [2, n] slot and coder.
 
     They come in groups of `CODED_ROWS` rows of one coder; `coders` gives the number of a form's
-    coder, where it is compared.
+    coder, if compared.
     """
     slots: dict[int, list[Ints]] = {}
     for request in requests:

@@ -30,13 +30,13 @@ FINITE = frozenset("+-*/") | {"minimum", "maximum", "abs"}
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RowStep:
-    """A row and of what it is made; equal ones of a `StepBook` are one."""
+    """A row and its parts; equal ones of a `StepBook` are one."""
 
     form: str  # name of the step
     operands: tuple["RowStep | float", ...] = ()  # rows or numbers
     whole: int = 0  # whole number that it takes
     also: int = 0  # another one
-    tree: Expression | None = None  # of a row that is given, or begins anew with each session
+    tree: Expression | None = None  # of a given row, or one that begins anew with each session
     is_shared: bool = False  # whether rows of any lengths read it
 
 
@@ -95,7 +95,7 @@ Add = Callable[..., RowStep]
 
 
 def _is_shared(form: str, operands: tuple[RowStep | float, ...], whole: int) -> bool:
-    """Whether a step follows from columns alone; extremes of 2, 4, 8 ... bars do as well."""
+    """True if a step follows from columns alone; extremes of 2, 4, 8 ... bars do as well."""
     below = operands[0]
     is_double = whole == 1 or (isinstance(below, RowStep) and 2 * below.whole == whole)
     if whole and not (form in ("larger", "smaller") and is_double):

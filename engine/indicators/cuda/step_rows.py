@@ -82,14 +82,14 @@ class StepRows:
     def _cut(
         self, steps: Sequence[RowStep], places: Sequence[int]
     ) -> Iterator[tuple[dict[RowStep, int], dict[RowStep, int]]]:
-        """Some steps that are wanted after others, and where; and all that is made for them.
+        """Some wanted steps after others, with places; and all steps made for them.
 
-        Of each of these how many steps stand below it. They are cut where rows fill memory.
+        The latter with the number of steps below. They are cut when rows fill memory.
         """
         wanted: dict[RowStep, int] = {}
         made: dict[RowStep, int] = {}
         for step, place in zip(steps, places, strict=True):
-            # A row has one place: one that is read elsewhere too is copied.
+            # A row has one place: a row read elsewhere too is copied.
             own = self._book.add("copy", step) if step in made or step in self._kept else step
             self._note(own, made)
             wanted[own] = place
@@ -120,15 +120,15 @@ class StepRows:
         there = tables.send(self._device, self._locate)
         for run in launches:
             run(there)
-        # Noted only now: a row that could not be made is not there. Other rows that were read are
-        # let go of; what is launched reads them before others are written in their place.
+        # Noted only now: a row that could not be made is missing. Other rows that were read are
+        # let go of; launches read them before others are written in their place.
         self._held += held[True]
         self._kept |= {step: places[step] for step in made if step.is_shared and step not in wanted}
 
     def _place(
         self, wanted: dict[RowStep, int], made: dict[RowStep, int]
     ) -> tuple[dict[RowStep, int], dict[bool, list[torch.Tensor]]]:
-        """Where each row lies; and tensors of those that are not wanted, by whether they stay."""
+        """Places of rows; and tensors of unwanted ones, by whether they stay."""
         places = self._kept | wanted
         held: dict[bool, list[torch.Tensor]] = {True: [], False: []}
         rows: dict[tuple[bool, bool], list[RowStep]] = {}

@@ -23,9 +23,9 @@ def window_kernel(p_values, n_values, p_close, p_lengths, p_factors, p_left, p_l
                   p_line, n_series, n_bars, FORM: tl.constexpr, LANES: tl.constexpr):  # fmt: skip
     """Windows of one average; grid (averages of all series, shares of its blocks), a lane a block.
 
-    p_values: [n_values, n_bars], those of the series, or of each average its own. p_factors: what a
-    straight path adds to the factor, and that of a path that leads nowhere. p_left, p_left2: [A *
-    S, n_bars], sums backwards from each block's border, for this kernel alone. p_out: [A * S,
+    p_values: [n_values, n_bars], those of the series, or of each average its own. p_factors: gain
+    of the factor by a straight path, and its value on a path that leads nowhere. p_left, p_left2:
+    [A * S, n_bars], sums backwards from each block's border, for this kernel alone. p_out: [A * S,
     n_bars], NaN before the first whole window; factors: [n_bars, A * S], 0 before it. p_line: the
     same, for the line beside the weighted mean.
     """
@@ -209,8 +209,8 @@ def sides_kernel(p_close, p_averages, average_stride, bar_stride, p_rows, p_know
                  n_series, n_bars, TILE: tl.constexpr):  # fmt: skip
     """The side of one average at each bar, 2 long and 1 short; grid (averages of all series).
 
-    p_averages: by their strides. p_rows, p_known: [A] which of them each is, and the first bar at
-    which it is known. p_codes: [A * S, n_bars] uint8, 0 where there is no side yet.
+    p_averages: by their strides. p_rows, p_known: [A] number of each, and the first bar at
+    which it is known. p_codes: [A * S, n_bars] uint8, 0 before the first side.
     """
     i_average = tl.program_id(0).to(tl.int64)
     row = tl.load(p_rows + i_average // n_series).to(tl.int64) * n_series + i_average % n_series

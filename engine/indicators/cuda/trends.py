@@ -1,6 +1,6 @@
 """Rows of adaptive trends on the device, many for one series or one for many series.
 
-Sides of averages lie there until too many others are asked for; everything else is made anew for
+Sides of averages stay there until too many others come; everything else is made anew for
 each batch of rows, as many at a time as memory holds.
 """
 
@@ -113,7 +113,7 @@ class Trends:
         series, segments, device = self._series, self._segments, self._device
         bars, rows = self._close.shape[1], len(parameters) * series
         of_series = np.repeat(parameters, series, axis=0)
-        # What is uploaded waits for what was launched before it.
+        # Uploads wait for launches before them.
         flat = to_device(1.0 - of_series[:, 8] / 10000.0, device)
         settings = to_device(of_series[:, [9, 10, 11, 7]].T.astype(np.int32), device)
         starts = to_device(np.maximum(of_series[:, 12:] / 10.0, FLOOR).reshape(-1), device)
@@ -165,7 +165,7 @@ class Trends:
         self._places[:] = -1
 
     def _sides(self, parameters: Ints, is_script: bool) -> torch.Tensor:
-        """Places [U * S * 6, 9] of all averages among the codes, which are there then."""
+        """Places [U * S * 6, 9] of all averages among the codes, which are made here."""
         forms = np.arange(FAMILIES)
         if is_script:
             forms = np.array([IN_SCRIPT.get(form, form) for form in forms.tolist()])
@@ -181,7 +181,7 @@ class Trends:
         return to_device(every.reshape(-1, LENGTHS), self._device)
 
     def _has_room(self, asked: npt.NDArray[np.bool_]) -> bool:
-        """Whether averages [form, length] fit beside those that are there."""
+        """True if averages [form, length] fit beside present ones."""
         self._widen(asked.shape[1])
         missing = asked & (self._places[:, : asked.shape[1]] < 0)
         needed = len(self._codes) + int(np.count_nonzero(missing)) * self._series
@@ -246,7 +246,7 @@ class Trends:
         return codes
 
     def _there(self, *parts: Ints) -> "list[_Numbers]":
-        """Whole numbers on both sides; what is uploaded waits for what was launched before it."""
+        """Whole numbers on both sides; uploads wait for launches before them."""
         together = to_device(np.concatenate(parts).astype(np.int32), self._device)
         pieces = torch.split(together, [len(part) for part in parts])
         return [_Numbers(part, piece) for part, piece in zip(parts, pieces, strict=True)]
@@ -309,7 +309,7 @@ class Trends:
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Windows [A * S, T] of the series, or of each average's own values; factors [T, A * S].
 
-        And lines, where they are asked for.
+        And lines, on request.
         """
         values = self._close if values is None else values
         lanes, bars = len(lengths.host) * self._series, self._close.shape[1]
@@ -345,7 +345,7 @@ def compute_trend_rows(
 def _compute_trend_rows(
     closes: Sequence[Floats], parameters: Sequence[int], is_script: bool, device: torch.device
 ) -> list[Floats]:
-    """As `compute_trend_rows`, on the current device."""
+    """Rows by `compute_trend_rows`, on the current device."""
     order = sorted(range(len(closes)), key=lambda number: len(closes[number]))
     free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else MANY_BYTES
     by_number: dict[int, Floats] = {}

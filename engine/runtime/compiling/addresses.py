@@ -1,6 +1,6 @@
 """Loops that others call by address, so that each is compiled once, however many call it.
 
-What a loop calls by name numba optimises and translates once more as a part of it: of loops that
+A function called by name is optimised and translated again as a part of its loop: of loops that
 call each other that is most of the time that compiling takes. A call by address knows no more than
 the types of arguments, which the loop declares.
 

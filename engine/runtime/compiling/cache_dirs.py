@@ -1,6 +1,6 @@
 """Where compiled code is kept: one folder a user for each compiler, safe for many runs at once.
 
-What a person set is taken as it is. Both compilers write a file beside its place and move it there
+A person's own folder stays as set. Both compilers write a file beside its place and move it there
 whole, so that no process reads half of one.
 """
 
@@ -87,7 +87,7 @@ def _first_usable(folders: list[Path]) -> Path | None:
 
 
 def _is_usable(folder: Path) -> bool:
-    """Whether we can write there and others cannot: they would leave code that we run."""
+    """True if we can write there and others cannot: they would leave code that we run."""
     try:
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -102,7 +102,7 @@ def _is_usable(folder: Path) -> bool:
 
 
 def _is_private(folder: Path) -> bool:
-    """Whether a folder within a shared one is real, ours, and closed to others."""
+    """True if a folder within a shared one is real, ours, and closed to others."""
     status = folder.lstat()
     is_ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
     return is_ours and not stat.S_IMODE(status.st_mode) & 0o022

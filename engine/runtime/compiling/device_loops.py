@@ -1,8 +1,8 @@
 """Loops of CPU cores compiled once more for a GPU: the same source, other primitives below it.
 
-A product and a sum are rounded twice there too: machine code is asked for without contraction, read
-for it, and taken as the compiler leaves it, because linking would optimize it again. What was
-compiled is kept as text, and loaded by the driver.
+A product and a sum are rounded twice there too: machine code is made without contraction, searched
+for it, and taken as the compiler leaves it, because linking would optimize it again. The
+code is kept as text, and loaded by the driver.
 """
 
 import builtins
@@ -92,7 +92,7 @@ def compile_device_loop(
     file = _find_place(module, (form, types, capability, version("numba-cuda")))
     if file is not None and file.is_file():
         return file.read_text()
-    # What turns contraction off is the compiler's, whoever asks it.
+    # The option against contraction is the compiler's own.
     with _COMPILING:
         begun = perf_counter()
         # Releases up to 0.30 ask numpy for a name that it has no more from 2.5 on.
@@ -147,7 +147,7 @@ def find_type(value: object) -> Any:  # noqa: ANN401 - numba has no types
 
 
 def flatten(value: object) -> Iterator[Any]:
-    """Parameters that a kernel is given for an argument."""
+    """Parameters of a kernel for an argument."""
     if isinstance(value, tuple):
         for each in value:
             yield from flatten(each)
@@ -166,7 +166,7 @@ def flatten(value: object) -> Iterator[Any]:
 
 
 def _find_place(module: str, depends: tuple[object, ...]) -> Path | None:
-    """Where assembly is kept; None where nobody knows from what it is made."""
+    """Folder of assembly; None if its sources are unknown."""
     try:
         said = repr((digest_module(module), depends)).encode()
     except UnknownSourceError as error:
@@ -182,7 +182,7 @@ def _without_contraction(capability: tuple[int, int]) -> Iterator[None]:
     from numba.cuda.cudadrv import nvvm
 
     there = SimpleNamespace(compute_capability=capability)
-    # No option of it says so yet.
+    # No option of it does this yet.
     changes: list[tuple[Any, str, object]] = [
         (nvvm, "compile_ir", partial(nvvm.compile_ir, fma=False)),
         (api, "get_current_device", lambda: there),

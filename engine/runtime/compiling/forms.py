@@ -1,7 +1,7 @@
 """Readable loops run compiled where numba can, else as they read: the same functions either way.
 
-A definition, with every function that it calls, lies where it is read, and knows nothing of a
-compiler. What was compiled of it is kept as every loop is.
+A definition, with every function that it calls, lies at its readers' place, and knows nothing of a
+compiler. Its compiled form is kept as every loop is.
 """
 
 import logging
@@ -40,7 +40,7 @@ class NotCompiledError(Exception):
 
 
 class CompiledForm:
-    """Runs loops compiled; one that numba cannot compile runs as it reads.
+    """Runs loops compiled; a loop that numba cannot compile runs as it reads.
 
     `uncompiled` has their names, and why.
     """
@@ -79,7 +79,7 @@ class CompiledForm:
 
 @cache
 def compiled_definition(definition: Loop) -> Loop:
-    """A function of arrays and numbers compiled with what it calls, for threads side by side.
+    """A function of arrays and numbers compiled with its callees, for threads side by side.
 
     Equal in every bit where Python's floats follow IEEE 754.
 
@@ -125,7 +125,7 @@ def _returns_nothing(definition: FunctionType) -> bool:
 
 
 def _reason(error: Exception) -> str:
-    """The line of numba's message that names what it cannot compile."""
+    """The line of numba's message that names the obstacle to compiling."""
     lines = [line.strip() for line in COLOURS.sub("", str(error)).splitlines()]
     reasons = [line for line in lines if line and not line.startswith("Failed in nopython mode")]
     return reasons[0] if reasons else type(error).__name__

@@ -1,7 +1,7 @@
 """Machine code of functions that are compiled within a loop and kept nowhere: none is made.
 
 Each loop that calls such a function optimises and translates it as a part of itself anyhow. numba
-did it for each function as well: of the reference, whose functions call each other eight deep, that
+did it for each function as well: of the reference, with calls eight deep, that
 was a quarter of the time that compiling took.
 """
 
@@ -21,7 +21,7 @@ class InnerCode(JITCodeLibrary):
     """Code of a loop, or of a function that only loops call."""
 
     def finalize(self) -> None:
-        """Put together all that it calls; translate it where it is kept, or called by Python."""
+        """Put together all that it calls; translate it if it is kept, or called by Python."""
         is_inner = [isinstance(loop._cache, NullCache) for loop in COMPILED]
         if not is_inner or is_inner[0] or not is_inner[-1]:
             super().finalize()  # type: ignore[no-untyped-call]

@@ -10,7 +10,7 @@ from engine.runtime.compiling.cache_dirs import keep_kernels
 from engine.runtime.compiling.compile_timer import kernel_compiled
 from engine.runtime.machine import available_cores
 
-# Triton asks for its folder when it first compiles, and does not look again.
+# Triton looks for its folder when it first compiles, and never again.
 keep_kernels()
 triton.knobs.compilation.listener = kernel_compiled
 
@@ -21,14 +21,14 @@ _ONLY_COMPILES = ContextVar("only_compiles", default=False)
 
 
 def only_compiles() -> bool:
-    """Whether launches compile their kernels and do nothing else, as in `compile_together`."""
+    """True if launches compile their kernels and do nothing else, as in `compile_together`."""
     return _ONLY_COMPILES.get()
 
 
 def compile_together(work: Callable[[], None]) -> None:
     """Compile all kernels that work launches at once, a core for each, and launch none of them.
 
-    Work is done once for that: it must only launch and copy, as what a graph captures.
+    Work is done once for that: it must only launch and copy, as for a captured graph.
     """
 
     def compile_all() -> None:

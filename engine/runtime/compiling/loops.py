@@ -41,9 +41,9 @@ Loop = TypeVar("Loop", bound=Callable[..., object])
 
 
 class _Stopwatch(Listener):
-    """Notes how long numba compiles, and what it cannot; no cycles are collected meanwhile.
+    """Notes how long numba compiles, and its failures; no cycles are collected meanwhile.
 
-    It locks, and compiles within a loop what that one calls. Walking what the compiler makes takes
+    It locks, and compiles within a loop the callees of it. Walking the compiler's objects takes
     a tenth of its time.
     """
 
@@ -146,7 +146,7 @@ class LoopCache(_Cache):
             self._claims.popitem()[1][1].close()
 
     def save_overload(self, sig: Any, data: Any) -> None:  # noqa: ANN401
-        """Keep what was compiled; where that fails the next process compiles it again."""
+        """Keep compiled code; after a failure the next process compiles it again."""
         path, claim = self._claims.pop(sig, (None, ExitStack()))
         with claim:
             if path is not None and path == self._place(sig, data.library.codegen):
@@ -164,7 +164,7 @@ class LoopCache(_Cache):
             LOG.warning("a compiled loop could not be kept (%s)", error)
 
     def is_empty(self) -> bool:
-        """Whether nothing was kept of the loop as it is."""
+        """True if nothing was kept of the present loop."""
         try:
             return not any(self._folder.glob(f"{self._name}-{self._version()}-*{ENDING}"))
         except UnknownSourceError:
@@ -239,7 +239,7 @@ def _read_code(path: Path) -> bytes | None:
 
 
 def is_missing(loop: Callable[..., object]) -> bool:
-    """Whether no process compiled a loop yet, where it could be kept."""
+    """True if no process has compiled a loop yet that could be kept."""
     kept = cast(Any, loop)._cache
     return isinstance(kept, LoopCache) and kept.is_empty()
 

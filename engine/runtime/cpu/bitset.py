@@ -18,7 +18,7 @@ NEVER = 2**50
 
 @compiled_uncounted
 def is_set(words: Words, condition: int, bar: int) -> bool:
-    """Whether a bar's bit is set in a condition of words [C, N]."""
+    """Truth of a bar's bit in a condition of words [C, N]."""
     return bool((load_value(words, condition, bar >> 6) >> np.uint64(bar & LAST_BIT)) & ONE)
 
 
@@ -86,11 +86,11 @@ def next_of_two(
 
 @compiled_uncounted
 def find_later_bits(place: int) -> np.uint64:
-    """A word whose bits are set from a place on, which may lie before or behind it."""
+    """A word with bits set from a place on, which may lie before or behind it."""
     kept = FULL << np.uint64(max(place, 0) & LAST_BIT)
     return kept if place <= LAST_BIT else EMPTY
 
 
 def list_set_bars(words: Words) -> Ints:
-    """The bars [S] whose bits are set in words [N], ascending."""
+    """The bars [S] with bits set in words [N], ascending."""
     return np.flatnonzero(np.unpackbits(words.astype("<u8").view(np.uint8), bitorder="little"))

@@ -28,7 +28,7 @@ _LOCK = threading.Lock()
 def keeping_row_memory() -> Iterator[None]:
     """Have engines leave the memory of their rows to later ones meanwhile.
 
-    As much as the engines take that are there at once stays.
+    As much stays as engines alive at one time take.
     """
     global _KEEPERS
     with _LOCK:

@@ -40,7 +40,7 @@ def quotient(builder, x, count, inverse):
     """The quotient x / count of each lane, for whole counts; `inverse` is 1 / count, rounded.
 
     A processor divides four times as slowly as it multiplies. `near = x * inverse` is within two
-    units of the last place. What is left, `x - near * count`, has few digits because `count` is
+    units of the last place. The rest, `x - near * count`, has few digits because `count` is
     whole, so that a fused operation computes it without rounding. `near + left * inverse`, rounded
     once, then comes from a number within 2**-52 units of x / count. From where rounding changes,
     x / count is farther than that, again because `count` is whole and below 2**50. The result is
@@ -179,7 +179,7 @@ def take(builder, counters, place):
 
 
 def _sides(builder, words, first, shift):
-    """Whether two bits of each word are 2, and whether they are 0."""
+    """Truths that two bits of each word are 2, and that they are 0."""
     kind = ir.VectorType(ir.IntType(32), LANES)
     bytes_read = builder.load(_pointer(builder, words, first, kind), align=4)
     by = builder.trunc(shift, ir.IntType(32))

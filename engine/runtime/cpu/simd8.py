@@ -67,7 +67,7 @@ def eight_times(builder, value):
 
 
 def _build_select(relation):
-    """Of two numbers or eights the first where a relation holds, else the second."""
+    """The first of two numbers or eights if a relation holds, else the second."""
 
     @instruction(None, None, None)
     def select_value(builder, x, y):
@@ -82,7 +82,7 @@ larger, smaller = _build_select(">"), _build_select("<")
 
 @instruction(None, None)
 def canonicalize(builder, x):
-    """A number or eight, NaN where it is not finite; a zero has no sign."""
+    """A number or eight, NaN if not finite; a zero has no sign."""
     is_finite = builder.fcmp_ordered("<", _magnitude(builder, x), _full(x, "inf"))
     canonical = builder.select(is_finite, x, _full(x, "nan"))
     return builder.fadd(canonical, _full(x, 0.0))
@@ -113,7 +113,7 @@ def where_at_least(builder, x, y, yes, no):
 
 
 def _bits_where(relation):
-    """Bits of a relation, such as ``>``: bit k is set where it holds in lane k."""
+    """Bits of a relation, such as ``>``: bit k is set if true in lane k."""
 
     @instruction(types.int64, eights, eights)
     def bits(builder, x, y):

@@ -1,6 +1,6 @@
 """Vectors: some float64 that compiled loops handle as one number, each operation on all of them.
 
-What a compiler makes of loops over scalars is a matter of luck; these are explicit. Every
+Vector code by a compiler from loops over scalars is a matter of luck; these are explicit. Every
 operation rounds each lane as it rounds a scalar.
 """
 
@@ -17,7 +17,7 @@ from numba.extending import intrinsic, lower_builtin, models, register_model
 
 
 class Vector(types.Type):
-    """A vector of `width` float64; a type of the compiler, of which Python's know nothing."""
+    """A vector of `width` float64; a type of the compiler, unknown to Python."""
 
     def __init__(self, width):
         self.width = width

@@ -17,7 +17,7 @@ class Threads:
         self._others: list[Future[None]] = []
 
     def run(self, work: Callable[[int], None], parts: int) -> None:
-        """Run work to its end on every thread, of which there are no more than `parts`.
+        """Run work to its end on every thread, at most `parts` of them.
 
         It takes the number of its thread, releases Python's lock, and takes part after part until
         none is left.

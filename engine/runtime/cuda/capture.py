@@ -30,8 +30,8 @@ def capture_graph(
 ) -> Iterator[None]:
     """Capture what this thread launches; other threads may launch meanwhile, but not capture.
 
-    `stream`: by `make_capture_stream`; that which is captured by default belongs to the device that
-    captured first. `memory`: of graphs that run one after the other, for what is allocated.
+    `stream`: by `make_capture_stream`; a graph captured by default belongs to the device that
+    captured first. `memory`: of graphs that run one after the other, for allocations.
     """
     mode = torch.cuda.graph(graph, pool=memory, stream=stream, capture_error_mode="thread_local")
     # A capture begins by waiting for all of the device, which is an error, and ends the capture

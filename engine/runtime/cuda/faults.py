@@ -32,7 +32,7 @@ def device_errors(function: Callable[Arguments, Answer]) -> Callable[Arguments, 
 
     What leaves the device unusable for this process becomes a `DeviceLostError`; no function that
     is guarded so touches the device after that. Other errors pass as they are. Where memory is
-    full, what others offer and what cycles hold is given back first, and the function is called
+    full, memory of others and of cycles is given back first, and the function is called
     again.
     """
 
@@ -50,7 +50,7 @@ def device_errors(function: Callable[Arguments, Answer]) -> Callable[Arguments, 
             except RuntimeError as error:
                 if not is_out_of_memory(error):
                     _raise_failure(error)
-            # Only here is nothing of the failed call held, so that its memory can be given back.
+            # Only here is nothing of the failed call held, so its memory can be given back.
             if not relieve_shortage() and is_collected:
                 raise DeviceError("the GPU ran out of memory: lower --memory, or use --device cpu")
             is_collected = True
@@ -61,7 +61,7 @@ def device_errors(function: Callable[Arguments, Answer]) -> Callable[Arguments, 
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
-    """Whether an error of torch, Triton or the driver means that a device's memory is full."""
+    """True if an error of torch, Triton or the driver means that a device's memory is full."""
     text = str(error)
     return isinstance(error, torch.OutOfMemoryError) or ("CUDA" in text and "out of memory" in text)
 

@@ -1,4 +1,4 @@
-"""Captured graphs: one call for all launches of an evaluation whose shape has come before."""
+"""Captured graphs: one call for all launches of an evaluation of a known shape."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -41,7 +41,7 @@ class Graphs:
         self._seen: OrderedDict[tuple[int, ...], torch.cuda.CUDAGraph | None] = OrderedDict()
 
     def is_captured(self, key: tuple[int, ...]) -> bool:
-        """Whether work of that name is replayed."""
+        """True if work of that name is replayed."""
         return self._seen.get(key) is not None
 
     def clear(self) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 
 
 def list_primitives(make: Callable[[Any], Any]) -> dict[str, Any]:
-    """What stands for `engine.runtime.cpu.simd8` there, and the compiler's own words.
+    """Substitutes for `engine.runtime.cpu.simd8` there, and the compiler's own words.
 
     Args:
         make: Compiles a function for a device.

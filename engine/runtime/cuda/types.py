@@ -51,9 +51,9 @@ class AskLists(NamedTuple):
 
     asks: torch.Tensor  # [pairs * capacity] int32, when each asks
     overs: torch.Tensor  # likewise, from when on its position is over
-    # Likewise, from when on its window is flat again; then which of them are taken.
+    # Likewise, from when on its window is flat again; then the numbers of taken ones.
     frees: torch.Tensor
-    oldest: torch.Tensor  # likewise, of those that are taken the first that may be open then
+    oldest: torch.Tensor  # likewise, the first of the taken ones that may be open then
     levers: torch.Tensor  # [pairs * capacity] float64, leverages
     taken: torch.Tensor  # [P] int32, how many are taken
 
@@ -77,11 +77,11 @@ class MetWindows(NamedTuple):
     """Windows that individuals meet: all of them, or each some of its own."""
 
     table: torch.Tensor  # [N, 3] int32, first bar of the series, of the window, and one past it
-    own: torch.Tensor | None = None  # [P, W] int32, numbers of those that each individual meets
+    own: torch.Tensor | None = None  # [P, W] int32, numbers of each individual's windows
 
     @property
     def numbers(self) -> torch.Tensor:
-        """Numbers that a kernel is given; it reads none where all individuals meet all windows."""
+        """Numbers for a kernel; it reads none if all individuals meet all windows."""
         return self.table if self.own is None else self.own
 
 

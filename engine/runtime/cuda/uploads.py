@@ -50,7 +50,7 @@ class Uploads:
         self._plans: dict[Any, tuple[UploadPlan[Any], list[npt.NDArray[Any]]]] = {}
 
     def __call__(self, arrays: Mapping[Name, npt.NDArray[np.generic]]) -> dict[Name, torch.Tensor]:
-        """Copies of arrays on the device by their names, behind what was launched there.
+        """Copies of arrays on the device by their names, behind earlier launches.
 
         Raises:
             DeviceError: As `waiting.wait_for_work`.
@@ -87,7 +87,7 @@ class Uploads:
         return plan
 
     def send(self, plan: "UploadPlan[Name]") -> dict[Name, torch.Tensor]:
-        """Copies on the device by their names, behind what was launched there, of what is laid out.
+        """Copies of a laid-out block on the device by their names, behind earlier launches.
 
         It waits for nothing, and may be captured.
         """

@@ -1,4 +1,4 @@
-"""Waiting for a GPU: asked again and again, so that one that hangs becomes an error.
+"""Waiting for a GPU: by repeated queries, so that a hanging GPU becomes an error.
 
 Whatever blocks until a device has done its work goes through here: a call that waits inside the
 driver would never return from a device that hangs.
@@ -87,23 +87,23 @@ def wait_for_work(work: torch.cuda.Stream | torch.cuda.Event) -> None:
 
 
 def wait_for_launches(device: torch.device) -> None:
-    """Wait for what was launched on a device's current stream; raises as `wait_for_work`."""
+    """Wait for launches on a device's current stream; raises as `wait_for_work`."""
     if device.type == "cuda":
         wait_for_work(torch.cuda.current_stream(device))
 
 
 def on_device(device: torch.device) -> torch.cuda.device:
-    """Make a device the one that launches go to; a host's memory has none."""
+    """Make a device the target of launches; a host's memory has none."""
     return torch.cuda.device(device if device.type == "cuda" else -1)
 
 
 def to_device(array: npt.NDArray[np.generic], device: torch.device) -> torch.Tensor:
-    """A copy of an array on a device, behind what was launched there; see `wait_for_work`."""
+    """A copy of an array on a device, behind earlier launches; see `wait_for_work`."""
     return move_tensor(torch.from_numpy(np.array(array, order="C")), device)
 
 
 def move_tensor(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
-    """A tensor of the host on a device, behind what was launched there; see `wait_for_work`."""
+    """A tensor of the host on a device, behind earlier launches; see `wait_for_work`."""
     wait_for_launches(device)
     return tensor.to(device)
 
@@ -116,6 +116,6 @@ def to_host(tensor: torch.Tensor) -> npt.NDArray[Any]:
 
 
 def overwrite(tensor: torch.Tensor, array: npt.NDArray[np.generic]) -> None:
-    """Copy an array over a tensor, behind what was launched; raises as `wait_for_work`."""
+    """Copy an array over a tensor, behind earlier launches; raises as `wait_for_work`."""
     wait_for_launches(tensor.device)
     tensor.copy_(torch.from_numpy(array))
