@@ -30,14 +30,14 @@ class CallLimits:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command left behind."""
+    """Outcome of a command."""
 
     out: str
-    stopped: str = ""  # why it was stopped; empty where it ended by itself
+    stopped: str = ""  # reason of its stop; empty if it ended by itself
 
 
 async def run_bounded(arguments: Sequence[str], limits: CallLimits) -> Outcome:
-    """Run a command to its end, or stop it at a limit; a search then records where it stands.
+    """Run a command to its end, or stop it at a limit; a search then records its state.
 
     Raises:
         OptimizerError: With the line of its error.
@@ -83,7 +83,7 @@ async def _watch(process: subprocess.Popen[bytes], limits: CallLimits) -> str:
 
 
 def _measure_memory(pid: int) -> int:
-    """Bytes that a process and those that it began hold."""
+    """Bytes that a process and its children hold."""
     total = 0
     try:
         parent = psutil.Process(pid)
@@ -95,7 +95,7 @@ def _measure_memory(pid: int) -> int:
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """End a process and those that it began."""
+    """End a process and its children."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

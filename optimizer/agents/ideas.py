@@ -37,7 +37,7 @@ class Ideas:
     runs: Path
 
     def keep(self, text: str) -> Path:
-        """File of an idea, written where it is new."""
+        """File of an idea, written if new."""
         path = self.runs / FOLDER / f"idea_{hash_text(text)}.py"
         if not path.is_file():
             path.parent.mkdir(parents=True, exist_ok=True)

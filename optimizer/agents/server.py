@@ -48,10 +48,10 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class OwnerSettings:
-    """What the owner of the machine settled."""
+    """Settings by the owner of the machine."""
 
     runs: Path
-    bars: tuple[str, ...]  # flags of which bars, and how they are read
+    bars: tuple[str, ...]  # flags of the bars and of their reading
     trades: tuple[str, ...]  # flags of what decides trades, bars included
     search: tuple[str, ...]  # flags of what decides a search, all of the above included
     limits: CallLimits
@@ -60,10 +60,10 @@ class OwnerSettings:
 
 
 class _Tools(MCPServer):
-    """A server whose refusals are one line."""
+    """A server with refusals of one line."""
 
     async def call_tool(self, *call: Any, **named: Any) -> Any:  # noqa: ANN401 - the library's own
-        """As of `MCPServer`."""
+        """Answer by `MCPServer`, an error in one line."""
         try:
             return await super().call_tool(*call, **named)
         except ToolError as error:
@@ -95,7 +95,7 @@ def build_server(owner: OwnerSettings) -> MCPServer:
 
 
 class Desk:
-    """The tools, one method each; their docstrings are what an agent reads.
+    """The tools, one method each; an agent reads their docstrings.
 
     Args:
         owner: Settings and limits.
@@ -198,7 +198,7 @@ class Desk:
     async def judge(self, run: str = "latest", null: int = DEFAULT_SEARCHES) -> str:
         """Test a run for luck: the same search on copies of the bars without an edge.
 
-        It may take long; where it is stopped, the same call goes on. Held-out bars stay closed.
+        It may take long; after a stop the same call goes on. Held-out bars stay closed.
         """
         name = require_run_id(run)
         if not 0 <= null <= self._owner.most_candidates:
@@ -271,7 +271,7 @@ class Desk:
         return listed
 
     async def _run(self, *words: str, is_whole: bool = True) -> Outcome:
-        """Run a command; one that must end in time is refused where it does not."""
+        """Run a command; one with a time limit is refused beyond it."""
         ended = await run_bounded(words, self._owner.limits)
         if ended.stopped and is_whole:
             raise OptimizerError(f"{words[0]}: {ended.stopped}; ask for less")

@@ -72,7 +72,7 @@ def describe_nearest(
     undefined: Mapping[str, str],
     formulas: Mapping[str, str] | None = None,
 ) -> str:
-    """The candidate nearest to being feasible: its trades, and what it misses.
+    """The candidate nearest to being feasible: its trades, and its misses.
 
     Args:
         failures: Of the whole search, by name.
@@ -176,7 +176,7 @@ def _evaluate(
 
 
 def _is_missed(bound: Constraint, value: float) -> bool:
-    """Whether a value of all windows misses a bound; other ways of taking them are not known."""
+    """True if a value of all windows misses a bound; other ways of taking them are unknown."""
     return not bound.over and not bound.holds(np.array([value])).all()
 
 

@@ -2,7 +2,7 @@
 
 Every operation is one of IEEE 754, or a fixed sequence of them, so that each processor gives the
 same bits: `exp`, `log` and powers are defined here, for those of libraries differ in the last one.
-What is undefined stays undefined: NaN, with the reason of the first value that lacks one. A metric
+Undefined values stay undefined: NaN, with the reason of the first value that lacks one. A metric
 that lacks nothing but losses is infinity, and a formula of it its limit.
 
 Source: `exp` and `log` after FDLIBM 5.3 (Sun Microsystems, 1993): within one unit of the last
@@ -83,7 +83,7 @@ class Inputs(NamedTuple):
 
 
 def evaluate(term: FormulaNode, inputs: Inputs, *, explains: bool = False) -> Values:
-    """Values of a formula, [P, W] once they are broadcast; with reasons where it explains."""
+    """Values of a formula, [P, W] once broadcast; with reasons if it explains."""
     if term.kind == "number":
         return Values(np.full((1, 1), term.number))
     if term.kind == "gene":
@@ -110,7 +110,7 @@ def evaluate(term: FormulaNode, inputs: Inputs, *, explains: bool = False) -> Va
 
 
 def evaluate_constant(term: FormulaNode) -> float:
-    """Value of a formula that reads nothing; NaN where it is undefined."""
+    """Value of a formula that reads nothing; NaN if undefined."""
     table = MetricTable(np.empty((1, 1, 0)), np.empty((1, 1, 0), np.int8), np.zeros((1, 1), bool))
     return float(evaluate(term, Inputs(table, {})).numbers[0, 0])
 
@@ -129,7 +129,7 @@ def check_powers(term: FormulaNode) -> None:
 
 
 def list_values(table: MetricTable, metric: str) -> Floats:
-    """A metric [P, W]: infinity where it is undefined for want of losses, else NaN where it is."""
+    """A metric [P, W]: infinity if undefined for want of losses, NaN if for another reason."""
     values = table.column(metric)
     known: Floats = np.where(np.isfinite(values), values, np.nan)
     if metric not in WITHOUT_LOSSES:
@@ -196,7 +196,7 @@ def _by_parts(compute: Compute) -> Compute:
 
 
 def _list_reasons(metric: str, table: MetricTable, numbers: Floats) -> Codes | None:
-    """Reasons of a metric [P, W]; None where it is defined."""
+    """Reasons of a metric [P, W]; None if defined."""
     is_unknown = np.isnan(numbers)
     if not is_unknown.any():
         return None

@@ -61,7 +61,7 @@ class Constraint:
 
     @property
     def name(self) -> str:
-        """As short as it can be written, such as ``max_drawdown<=0.3``."""
+        """Shortest text, such as ``max_drawdown<=0.3``."""
         if self.metric.isidentifier():
             over = f"@{self.over}" if self.over else ""
             return f"{self.metric}{over}{self.sign}{self.bound!r}"
@@ -81,11 +81,11 @@ class Constraint:
 
     @property
     def wants_more(self) -> bool:
-        """Whether larger values are nearer to holding."""
+        """True if larger values are nearer to holding."""
         return self.sign.startswith(">")
 
     def holds(self, values: Floats) -> npt.NDArray[np.bool_]:
-        """Whether it holds for values [P]; never for NaN."""
+        """Truths for values [P]; never for NaN."""
         compare = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
         return np.asarray(compare[self.sign](values, self.bound), np.bool_)
 
@@ -141,7 +141,7 @@ def parse_constraint(text: str) -> Constraint:
 
 
 def find_constraint(text: str) -> Constraint | None:
-    """Constraint of a text or a name; None where it is an objective's."""
+    """Constraint of a text or a name; None if it is an objective's."""
     try:
         return parse_constraint(text)
     except ConfigError:

@@ -65,7 +65,7 @@ class FormulaNode:
 
     @property
     def is_condition(self) -> bool:
-        """Whether it is a comparison, not a number."""
+        """True if it is a comparison, not a number."""
         return self.kind in COMPARISONS
 
     @property
@@ -89,7 +89,7 @@ class FormulaNode:
 
     @property
     def is_constant(self) -> bool:
-        """Whether it reads neither a metric nor a gene."""
+        """True if it reads neither a metric nor a gene."""
         return not any(term.name for term in self.walk())
 
 
@@ -106,7 +106,7 @@ class WrittenBound(NamedTuple):
     """A bound on a formula, as a person wrote it."""
 
     left: FormulaNode
-    over: str  # how windows are taken together; empty where it is not said
+    over: str  # way of taking windows together; empty by default
     sign: str
     right: FormulaNode
     kind: str  # "soft", "hard" or empty
@@ -356,7 +356,7 @@ def _explain(token: Token) -> str:
 
 
 def _write(term: FormulaNode, least: int) -> str:
-    """Text of a term, in brackets where it binds less strongly than it must."""
+    """Text of a term, in brackets if it binds less strongly than it must."""
     if term.kind == "number":
         is_whole = term.number.is_integer() and term.number < LONGEST_NUMBER
         return str(int(term.number)) if is_whole else repr(term.number)

@@ -1,4 +1,4 @@
-"""``@near``: an objective of a member and its neighbours, of which the worst quarter decides.
+"""``@near``: an objective of a member and its neighbours; their worst quarter decides.
 
 A neighbour lies one reach away along one gene, 5 % of its span; along a gene without order each of
 its other options is one. A member that is good only at one

@@ -3,8 +3,8 @@
 An individual is infeasible, with a named reason, when it lost all its equity, when it trades too
 seldom to be judged, when an objective is undefined, or when it breaks a hard constraint. All is
 settled here, before any ranking, so that no NaN and no infinity is ever compared with a number.
-Of a metric that is undefined because nothing was lost, more is asked in vain: it keeps such a
-constraint, and is the best there is as such an objective, of several the one of more trades.
+A metric that is undefined because nothing was lost keeps every constraint that wants more of it,
+and is the best as an objective to maximise; among several the one of more trades is best.
 """
 
 import re
@@ -64,17 +64,17 @@ class Objective:
     """
 
     # Short for people: a metric, the name of a formula, or the formula; with ``:min`` or ``:max``
-    # where it is turned, and with the way of taking windows together behind ``@``.
+    # if turned, and with the way of taking windows together behind ``@``.
     name: str
     metric: str  # or a formula in canonical text
     maximise: bool  # whether more of it is better
     # How windows are taken together, empty for the way of the run; or ``near``, that of a
-    # member and its neighbours, whose windows are taken together the way of the run.
+    # member and its neighbours, with windows taken together the way of the run.
     over: str = ""
 
     @property
     def is_near(self) -> bool:
-        """Whether it asks the neighbours too."""
+        """True if it reads the neighbours too."""
         return self.over == NEAR
 
     @property
@@ -87,7 +87,7 @@ class Objective:
 
     @property
     def is_formula(self) -> bool:
-        """Whether it is no metric of all that are shown."""
+        """True if it is none of the metrics shown."""
         return self.metric not in METRICS
 
 
@@ -130,7 +130,7 @@ class Goals:
     # What must hold beside it. Breaking a hard one is infeasible; soft ones add one
     # objective, `MISSED`, the mean of how far each is missed, 0 where all hold.
     constraints: tuple[Constraint, ...] = ()
-    # How the windows of a metric are taken together where it names no other way, trades
+    # How the windows of a metric are taken together if it names no other way, trades
     # included; unless pooled, a metric that is undefined in one window is undefined.
     over: str = POOLED
     gene_names: tuple[str, ...] = ()  # [G], for formulas that read genes
@@ -162,7 +162,7 @@ class Goals:
 
     @cached_property
     def maximised(self) -> tuple[bool, ...]:
-        """Whether more of an objective is better, [O]."""
+        """Truths [O]: more of an objective is better."""
         return tuple(is_maximised(name) for name in self.names)
 
     @cached_property
@@ -175,7 +175,7 @@ class Goals:
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:
-        """Metrics that a judgement asks for, in the order of `FORMULAS`."""
+        """Metrics of a judgement, in the order of `FORMULAS`."""
         wanted = {"trades", *chain(*(term.list_names("metric") for term in self._terms))}
         return tuple(name for name in FORMULAS if name in wanted)
 
@@ -206,7 +206,7 @@ class Goals:
 
     @cached_property
     def alone(self) -> "Goals":
-        """The same goals without any neighbours: those that decide if a neighbour is feasible."""
+        """The same goals without any neighbours: they decide if a neighbour is feasible."""
         alone = [goal.alone if goal.is_near else goal for goal in self.objectives]
         distinct = {(goal.metric, goal.over or self.over): goal for goal in alone}
         return replace(self, objectives=tuple(distinct.values()))
@@ -224,8 +224,7 @@ class Goals:
         - else with something undefined: 1 + C plus the mean of the undefined share of objectives
           and constraints and 1 / (1 + trades), up to 2 + C; the failure names the first of them.
           More trades count as nearer, since most undefined metrics only lack trades;
-        - else how far each hard constraint is missed, up to C; the failure names the one that is
-          missed most.
+        - else how far each hard constraint is missed, up to C; the failure names the most missed.
 
         An individual ruined in any window is that and nothing else: 2 + C plus the share of such
         windows, so that all others are nearer.
@@ -276,7 +275,7 @@ class Goals:
 
     @property
     def pools(self) -> bool:
-        """Whether anything is asked of all windows as one account."""
+        """True if any goal is of all windows as one account."""
         goals: tuple[Objective | Constraint, ...] = (*self.objectives, *self.constraints)
         return POOLED in (self.over, *(goal.over for goal in goals))
 
@@ -289,7 +288,7 @@ class Goals:
         )
 
     def read_inputs(self, metrics: MetricTable, genomes: Floats | None) -> Inputs:
-        """Inputs of formulas: metrics of P individuals, whose genomes are [P, G]."""
+        """Inputs of formulas: metrics of P individuals, with genomes [P, G]."""
         columns = {} if genomes is None else dict(zip(self.gene_names, genomes.T, strict=False))
         return Inputs(metrics, columns)
 
@@ -364,7 +363,7 @@ def find_base(name: str) -> str:
 
 
 def is_maximised(name: str) -> bool:
-    """Whether more is better of an objective that bears this name in a result."""
+    """True if more is better of an objective that bears this name in a result."""
     base, _, direction = name.partition("@")[0].partition(":")
     if direction or base not in OBJECTIVES:
         return direction != "min" and name != MISSED

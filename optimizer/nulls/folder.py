@@ -1,9 +1,9 @@
 """A folder of null markets and the real one under neutral names, for the search of any program.
 
-``markets.json`` says what the folder holds, ``sealed.txt`` which market is the real one, and
-``looks.json`` which results were judged. The seal keeps an honest reader from seeing the order by
-chance, and its digest in ``markets.json`` shows whether it was changed. It is no lock: whoever owns
-the machine can open it, and can compare the files with the bars.
+``markets.json`` lists the folder's content, ``sealed.txt`` names the real market, and
+``looks.json`` lists the judged results. The seal keeps an honest reader from seeing the order by
+chance, and its digest in ``markets.json`` shows a change. It is no lock: the owner of the machine
+can open it, and can compare the files with the bars.
 """
 
 import base64
@@ -111,7 +111,7 @@ class NullFolder:
         return sum(batch.copies for batch in self.manifest.batches)
 
     def frames(self, market: str) -> "dict[str, pd.DataFrame]":
-        """Bars of a market as frames by symbol, the index of which is the time in UTC.
+        """Bars of a market as frames by symbol, with the time in UTC as index.
 
         Raises:
             ConfigError: When there is no such market.
@@ -274,7 +274,7 @@ def _describe_series(bars: Bars, window: Window, form: str) -> SeriesFact:
 def _add_batch(
     folder: NullFolder, markets: NullMarkets, real: Sequence[Bars], count: int
 ) -> NullFolder:
-    """Write markets in a drawn order: the real one where it is given, and the next copies."""
+    """Write markets in a drawn order: the real one if given, and the next copies."""
     first, manifest = folder.copies + 1, folder.manifest
     numbers = range(first, first + count)
     labels = [REAL] * bool(real) + [f"{kind} {n}" for kind in manifest.kinds for n in numbers]

@@ -40,7 +40,7 @@ class Look(Payload):
     results: Mapping[str, float]  # by market
 
     def extends(self, earlier: "Look") -> bool:
-        """Whether its results are the earlier ones, perhaps with those of more markets."""
+        """True if its results are the earlier ones, perhaps with more markets."""
         return earlier.results.items() <= self.results.items()
 
 
@@ -60,7 +60,7 @@ class NullVerdict(Payload):
 
 
 def judge_results(folder: NullFolder, results: Mapping[str, float]) -> NullVerdict:
-    """Judge a result of each market, of which greater is better.
+    """Judge a result of each market; greater is better.
 
     The look is recorded before the seal is opened.
 
@@ -117,7 +117,7 @@ def _read_number(text: str) -> float | None:
 
 
 def _check_results(folder: NullFolder, results: Mapping[str, float]) -> None:
-    """Refuse results of other markets, missing ones, and those that are no number."""
+    """Refuse results of other markets, missing ones, and results that are no number."""
     if unknown := [name for name in results if name not in folder.markets]:
         raise ConfigError(f"{folder.path}: has no market {_name_some(unknown)}")
     if missing := [name for name in folder.markets if name not in results]:
