@@ -36,7 +36,7 @@ from strategy.model import Strategy
 ACCOUNT_PAIRS = 32_768  # results held at once for one account: about 300 MB
 
 MOST_KEPT, LISTED_PAIRS = 64, 256
-"""Engines of other windows that are kept, and pairs whose ledgers are asked for at once."""
+"""Engines of other windows that are kept, and pairs with ledgers listed at once."""
 
 
 class Engine:

@@ -23,13 +23,13 @@ BACKENDS: dict[str, str] = {
     "cpu": "engine.cpu:CpuBackend",
     "cuda": "engine.cuda:CudaMaker",
 }
-"""Every backend of the fast case by the name of its device, imported when it is asked for."""
+"""Every backend of the fast case by the name of its device, imported at first use."""
 
 OF_FORMULAS: dict[str, str] = {
     "cpu": "engine.cpu.language:LanguageBackend",
     "cuda": "engine.cuda.language:CudaLanguageMaker",
 }
-"""The same for strategies that are no fast case, whose formulas are data."""
+"""The same for strategies beyond the fast case, with formulas as data."""
 
 OF_LIMITS: dict[str, str] = {
     "cpu": "engine.cpu.limited:LimitedBackend",

@@ -14,17 +14,17 @@ from engine.errors import MemoryPlanError
 from engine.runtime.free_memory import free_host_bytes
 
 BESIDE_SHARE = 0.25
-"""Of what is free, for what lies beside an engine: bars that are read, folds beside a run."""
+"""Share of free memory beside an engine: for bars that are read, folds beside a run."""
 
 LISTED_SHARE = 8
-"""Individuals whose trades are listed together have this part of the room for lists."""
+"""Individuals with trades listed together have this part of the room for lists."""
 
 WORD_SHARES = 3
 """On a GPU rows, conditions and lists of strategies in words have a part each."""
 
 GRAPH_BYTES, GRAPH_SHARE = 2**32, 2
-"""Of that part, what conditions or lists of a call take at most, and in how many parts, which lanes
-share: all graphs of a lane use the same, beside what calls take that list trades."""
+"""Of that part, the most for conditions or lists of a call, and the number of its parts, shared by
+lanes: all graphs of a lane use the same, beside the memory of calls that list trades."""
 
 HOST_ROW_BYTES = 2**30
 """Rows that the host of a GPU keeps, for others that are made of them or while they are ranked."""
@@ -54,13 +54,13 @@ class MemoryShares(NamedTuple):
 
 
 HOST_CASE = MemoryShares(0.5, 0)
-"""Fast case on cores: what an individual needs fits a core's scratch."""
+"""Fast case on cores: the arrays of an individual fit a core's scratch."""
 
 HOST_WORDS = MemoryShares(0.5, 2)
 """Words on cores: half for rows and conditions that are kept."""
 
 GPU_CASE = MemoryShares(0.65, 4, 2**33, holds_series=True)
-"""Fast case on a GPU: a quarter for lists of individuals, up to what they can use."""
+"""Fast case on a GPU: a quarter for lists of individuals, up to their needs."""
 
 GPU_WORDS = MemoryShares(0.65, 1, holds_series=True)
 """Words on a GPU: rows have no slots, and come and go with the work."""

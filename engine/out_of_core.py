@@ -24,7 +24,7 @@ from strategy.genes import Floats
 from strategy.model import Strategy
 
 LISTED_PAIRS = 16_384
-"""Pairs of individual and window whose ledgers are held at once."""
+"""Pairs of individual and window with ledgers held at once."""
 
 
 def create_engine(
@@ -77,7 +77,7 @@ class PartedEngine(Engine):
 
     meets_own = folds_accounts = False
     holds_all = False
-    """Whether parts stay in memory once they were asked for."""
+    """True if parts stay in memory after their first use."""
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ from engine.backend import Floats, Ints
 from engine.errors import EngineError
 
 Wait = Callable[[], Floats]
-"""Waits for what was begun, and returns its accumulators."""
+"""Waits for begun work, and returns its accumulators."""
 
 
 def check_pairs(pairs: Ints, individuals: int, windows: int) -> None:

@@ -65,13 +65,13 @@ BOUNDS = {f"exit_bounds.{name}": end for name, end in Bounds()._asdict().items()
 """Bounds of a side's exits, and what each is where there is none."""
 
 ABSENT = {"stake": np.inf, "account.leverage": np.inf, **BOUNDS}
-"""Numbers in place of those that are not 0 where there are none; parts have theirs in `PARTS`."""
+"""Numbers for absent ones, if not 0; parts have theirs in `PARTS`."""
 
 NOWHERE = -1
 """In place of a row where an individual reads none."""
 
 KEPT_BYTES = 2**28
-"""Rows that are kept for the next population; what was read longest ago is let go first."""
+"""Rows that are kept for the next population; the least recently read is let go first."""
 
 
 class LoweredPart(NamedTuple):
@@ -84,7 +84,7 @@ class LoweredPart(NamedTuple):
 
 
 Parts = dict[str, LoweredPart]
-"""Parts of one side by name, those that are of both among them. A number that a part takes beside
+"""Parts of one side by name, common ones among them. A number that a part takes beside
 its form is named as `trail.after`, targets are `leg_0`, `leg_1`, and their shares `leg_0.share`."""
 
 

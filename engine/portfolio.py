@@ -32,7 +32,7 @@ KEPT_BYTES = 2**28
 """Rows of a component that are kept."""
 
 Ledgers = tuple[tuple[Ledger, ...], ...]
-"""Of each component a ledger a window."""
+"""Ledgers of each component, one a window."""
 
 
 class Component(NamedTuple):

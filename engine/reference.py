@@ -80,10 +80,10 @@ from strategy.series import Series
 from strategy.signals import truth
 
 KEPT_BYTES = 2**29
-"""Rows that are kept for the next individual; what was read longest ago is let go first."""
+"""Rows that are kept for the next individual; the least recently read is let go first."""
 
 MOST_GENES = 4096
-"""Individuals whose genes are kept."""
+"""Individuals with kept genes."""
 
 Result = TypeVar("Result")
 

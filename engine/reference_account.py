@@ -46,7 +46,7 @@ class HeldRoom(NamedTuple):
 
 
 Asking = Generator[Ask, Permit, None]
-"""Signals of one strand, each of which counts by whether those before it were admitted."""
+"""Signals of one strand; each counts by the admission of those before it."""
 
 
 def admit_in_turn(

@@ -17,14 +17,14 @@ CORE_RATE_OF_FORMULAS = 0.4e9
 0.21 or more, on a core on which seller exhaustion made 0.40 G."""
 
 CORES_OF_FORMULAS = 4
-"""Of one process more are no faster: 512 and 4,096 individuals of four examples made 1.0 to 2.2 G a
-second on sixteen cores of an H200's host."""
+"""Cores of one process; more are no faster: 512 and 4,096 individuals of four examples made 1.0 to
+2.2 G a second on sixteen cores of an H200's host."""
 
 GPU_RATE = 100e9
 """The same of a GPU: 78 G at 512 individuals on 35,040 bars, 890 G at 100,000, on an H200."""
 
 GPU_RATE_OF_FORMULAS, GPU_CALL_OF_FORMULAS_S = 40e9, 0.001
-"""The same of other strategies, and what a call of any size takes beside: calls of 512 individuals
+"""The same of other strategies, and the further time of any call: calls of 512 individuals
 on 35,040 bars took 0.7 to 1.9 ms on an H100, and 1.4 to 5 on an H200 before they were captured; of
 4,096 then 5 to 17, of 32,768 10 to 46."""
 

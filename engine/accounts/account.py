@@ -70,7 +70,7 @@ MOST_MARKED = 1_000_000
 """Markets times bars, above which an account of several is not marked at closes."""
 
 MOST_MARKED_FROM_CASH = 16 * MOST_MARKED
-"""The same of one that sizes its trades from cash, and so may be gone at a close."""
+"""The same of an account that sizes its trades from cash, and so may be gone at a close."""
 
 SIGNAL_EXIT = REASONS.index("signal")
 

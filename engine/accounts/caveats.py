@@ -11,7 +11,7 @@ from engine.accounts.account_trades import Folded
 from engine.accounts.ledger import Ledger
 
 MOST_BY_ONE, ROUNDING = 0.5, 1e-9
-"""A return of which one trade makes more than this share, beyond rounding, hangs on it."""
+"""A return hangs on one trade that makes more than this share of it, beyond rounding."""
 
 
 @dataclass(frozen=True)

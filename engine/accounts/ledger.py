@@ -13,8 +13,8 @@ COUNTED_REASONS = ("stop_gap", "stop", "target", "time", "end", "signal", "sessi
 """Reasons that have an accumulator of their own."""
 
 REASONS = (*COUNTED_REASONS, "trail", "break_even", "margin")
-"""Why a trade ended; a ledger holds the place in this tuple. What is named behind the counted ones
-ends at the stop as well, and is counted with it."""
+"""Reasons why a trade ended; a ledger holds the place in this tuple. Those behind the counted ones
+end at the stop as well, and are counted with it."""
 
 AT_STOP = tuple(REASONS.index(name) for name in ("stop", "trail", "break_even", "margin"))
 """Reasons of exits at the stop, wherever it stood, that are counted with it. All but `margin` are

@@ -17,7 +17,7 @@ PLAIN = ("r", "side", "entry", "risk", "leave", "is_margin")
 """Columns of trades that all have."""
 
 MOST_HELD = 2**20
-"""Pairs of trades, one of which is open when the other is taken, that are looked at together."""
+"""Pairs of trades, one open when the other is taken, that are looked at together."""
 
 
 Marks = tuple[Ints, Ints, Floats, Sized]

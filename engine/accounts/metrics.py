@@ -18,10 +18,10 @@ from engine.accounts.ledger import ACCUMULATOR_INDEX
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 Need = tuple[Flags, int]
-"""Where something holds [P, W], and the reason to give where it does not."""
+"""Truths [P, W], and the reason to give if false."""
 
 Formula = tuple[Floats, Sequence[Need]]
-"""Values [P, W], and what they need to be defined."""
+"""Values [P, W], and the needs for their definition."""
 
 UNDEFINED = (
     "",
@@ -41,7 +41,7 @@ NO_TRADES, ONE_TRADE, NO_VARIATION, NO_LOSSES, NO_DRAWDOWN, RUINED, OVERFLOW, FE
 )
 
 FEWEST_DAYS = 20
-"""Below so many days with bars nothing is told of a year, and no ratio of days is formed."""
+"""Below so many days with bars no figure of a year is given, and no ratio of days is formed."""
 
 LEAST_VARIATION = 1e-10
 """A sum of squares that is no larger than this share of `sum_r2` may be nothing but rounding."""
@@ -51,7 +51,7 @@ NS_PER_DAY = UNITS_NS["d"]
 NS_PER_YEAR = 365.25 * 24 * 3600 * 1e9
 
 FRACTION_BITS = 53
-"""Of a float64 below 1, as far as a power asks for them."""
+"""Bits of a float64 below 1, as far as a power needs them."""
 
 
 @dataclass(frozen=True)
@@ -471,5 +471,5 @@ FORMULAS: dict[str, Callable[[Derived], Formula]] = {
     "rejected": _of("rejected"),
     **{f"{name}_{side}": _of_side(name, side) for name in OF_SIDES for side in SIDES},
 }
-"""Each metric's values [P, W], and what it needs to be defined; behind `METRICS` those that only
+"""Each metric's values [P, W], and the needs for its definition; behind `METRICS` more that only
 a formula of a goal reads."""

@@ -21,16 +21,16 @@ from engine.runtime.cuda.types import MetWindows
 N_OUT = len(ACCUMULATORS)
 
 FOLDED = 8
-"""Pairs whose trades a warp folds together, four sums each."""
+"""Pairs with trades that a warp folds together, four sums each."""
 
 COUNTED_WINDOWS = 16
-"""Windows whose counts a program adds at a time."""
+"""Windows with counts that a program adds at a time."""
 
 ACCOUNT_WARPS = 16
 """Warps that share the falls of an account."""
 
 FALLS = 128
-"""Trades of an account whose falls a warp looks at together."""
+"""Trades of an account with falls that a warp looks at together."""
 
 
 class FoldedTrades(NamedTuple):

@@ -38,7 +38,7 @@ STRETCH = 16
 """Signals of a stretch that pay for another: its first positions are often not the account's."""
 
 LANE_BARS, FEW_PROGRAMS = 256, 2048
-"""Bars whose positions pay for another lane, from so many programs on. With 32 programs a pair in
+"""Bars of positions that pay for another lane, from so many programs on. With 32 programs a pair in
 place of 4, exits of 512 individuals whose stops move took 1.25 ms in place of 0.74 (one H100)."""
 
 CHOSEN, TALLIED = 256, 64

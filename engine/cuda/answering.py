@@ -34,7 +34,7 @@ ADMITTED = 64
 """Signals that a warp admits at a time."""
 
 MOST_PACKED = 255
-"""Below so many windows their numbers fit into eight bits, beside one that means nothing."""
+"""Below so many windows their numbers fit into eight bits, beside a number without a meaning."""
 
 FEWEST_SLOTS = 32
 """Room for open positions: one a lane, or more."""

@@ -47,8 +47,8 @@ NO_ROOM = (
 )
 
 Take = Callable[[slice, list[LaidOut], int, int], int]
-"""Takes some individuals, what they ask of each series, how many there is room for and how long
-lists are; gives how long these had to be, as far as is known."""
+"""Takes some individuals, their inputs on each series, room for individuals and for lists; returns
+the needed lengths of lists, as far as known."""
 
 Accounts = WordAccounts | OrderAccounts
 """Positions on all series, as accounts take them."""

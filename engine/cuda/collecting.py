@@ -17,7 +17,7 @@ TRADES, COARSE, SKIPPED = (ACCUMULATOR_INDEX[name] for name in ("trades", "coars
 STOP_GAP = REASONS.index("stop_gap")
 
 EXIT_BITS = 0x7FFFFFFF
-"""Of an entry of a list of trades, where the bar of the exit stands."""
+"""Bits of an entry of a list of trades with the bar of the exit."""
 
 
 def _take_trades(lists: Lists, counts: Ints, of_pairs: Sequence[torch.Tensor]) -> list[np.ndarray]:

@@ -37,7 +37,7 @@ FEWEST_COARSELY = 1024
 """Individuals that a launch is made for at least where their number differs from call to call."""
 
 MULTIPLE = 16
-"""Of entries that a list's length is, so that lists begin at whole vectors."""
+"""Unit of a list's length in entries, so that lists begin at whole vectors."""
 
 
 class Dispatch:

@@ -51,13 +51,13 @@ from strategy.model import Strategy
 from strategy.nodes import Node
 
 MIDWAY = 3
-"""Words of conditions that are there while others are made of them, for each that stays."""
+"""Words of conditions that exist while others are made of them, for each that stays."""
 
 NO_BAR = 0x7FFFFFFE
 """Twice a bar that no series has."""
 
 MOST_SESSIONS = 2048
-"""More than the minutes of a day, at each of which the clock may end positions."""
+"""More than the minutes of a day: the clock may end positions at each."""
 
 NOTHING: Span = (0, 0)
 

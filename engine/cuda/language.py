@@ -39,7 +39,7 @@ from strategy.model import Strategy
 from strategy.rows import Rows
 
 RANK_BYTES = 8
-"""Of a bar: when it opens, among all."""
+"""Bytes of a bar: its opening among all."""
 
 
 class CudaLanguageBackend(Backend):

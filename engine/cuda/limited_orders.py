@@ -37,7 +37,7 @@ WARPS = 16_384
 """Warps that keep a large device busy while each walks signals of a pair."""
 
 NOTE_BYTES = 4
-"""Of a signal: how many bars it touches that no finer ones make up."""
+"""Bytes of a signal: number of touched bars without finer ones."""
 
 
 class ListedOrders(NamedTuple):

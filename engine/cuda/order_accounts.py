@@ -54,7 +54,7 @@ FIRST_CAPACITY = 256
 """Trades that lists have room for at first."""
 
 FOLDED_BYTES = 4 * 2 + 8 * 4
-"""Of a trade of an account: its end, its place, and four numbers."""
+"""Bytes of a trade of an account: its end, its place, and four numbers."""
 
 EXIT_BAR, SIDE = 2, 4
 """Whole numbers of a listed trade that results take."""

@@ -15,17 +15,17 @@ from engine.runtime.cuda.types import MetWindows
 from engine.runtime.cuda.watchdog import to_device
 
 MERGED_WINDOWS = 32
-"""Windows whose lists a program looks at together."""
+"""Windows with lists that a program looks at together."""
 
 STRETCH, SIDE = 40, 64
-"""Entries of an account that a stretch of time has about, in which they are put in order; and
-those whose places a warp finds together: nearly always all of a stretch."""
+"""Entries of an account, about, in a stretch of time in which they are put in order; and places
+that a warp finds together: nearly always all of a stretch."""
 
 SHORTEST_STRETCH, MOST_STRETCHES = 32, 1024
 """Entries of full lists that pay for a stretch of time, and most of these an account has."""
 
 ORDERING = 64
-"""Programs that share the entries of an individual, each of which puts stretches in order."""
+"""Programs that share the entries of an individual; each puts stretches in order."""
 
 FEW_PAIRS = 1024
 """Up to so many pairs, a program works through its own in large steps, else in small ones."""

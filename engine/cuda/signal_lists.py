@@ -25,10 +25,10 @@ AT_OPEN = [reason.value for reason in (SIGNAL, STOP_GAP, SESSION_OPEN)]
 """How a position is left at an open."""
 
 LIST_BYTES = 4 * 3 + 8 * 4 + 1
-"""Of one signal: what it is, how it would end, which are taken, four numbers, and a note."""
+"""Bytes of one signal: its mark, its end, taken ones, four numbers, and a note."""
 
 ASKED_BYTES = 8 * 2
-"""Of one signal that asks an account for room: its leverage, and with what is open."""
+"""Bytes of one signal that needs room: its leverage, alone and with open positions."""
 
 
 class SignalLists(NamedTuple):

@@ -23,10 +23,10 @@ from engine.runtime.compiling.launch import launch
 from engine.runtime.cuda.types import MetWindows, TradePrices
 
 SIGNALS = 32
-"""Signals whose exits a warp looks for together."""
+"""Signals with exits that a warp looks for together."""
 
 LANES = 32
-"""Pairs whose signals a warp walks through together."""
+"""Pairs with signals that a warp walks through together."""
 
 PROGRAMS = 65_536
 """Programs that keep a large device busy while each looks for exits of few signals."""

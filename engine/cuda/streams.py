@@ -13,7 +13,7 @@ from engine.runtime.cuda.watchdog import wait_for_work
 Work = TypeVar("Work", bound="Buffers")
 
 N_LANES = 2
-"""One that the device works on, one that the host lays the next individuals out in."""
+"""One lane for the work of the device, one for the next individuals from the host."""
 
 
 class Ticket:

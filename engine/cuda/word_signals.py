@@ -13,7 +13,7 @@ from engine.runtime.compiling.launch import launch
 from engine.runtime.cuda.watchdog import to_device, to_host
 
 SIGNALS = 32
-"""Stretches of a list of signals whose positions a warp looks for together."""
+"""Stretches of a list of signals with positions that a warp looks for together."""
 
 MARKED_WORDS = 128
 """Words of 64 bars that a program lists signals of at a time."""

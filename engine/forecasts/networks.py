@@ -16,7 +16,7 @@ Weights = Mapping[str, Tensor]
 Shape = tuple[int, ...]
 
 HEADS = 2
-"""Of attention."""
+"""Heads of attention."""
 
 
 class Network(NamedTuple):

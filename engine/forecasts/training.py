@@ -34,7 +34,7 @@ LARGEST_STEP = 1.0
 """Norm to which a model's gradient is cut."""
 
 MOMENTS, TINY = (0.9, 0.999), 1e-8
-"""Of Adam, as its authors propose them."""
+"""Numbers of Adam, as its authors propose them."""
 
 UNCAPTURED = 3
 """Steps that a GPU takes before one is captured: libraries must have made room for themselves."""

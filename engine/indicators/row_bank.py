@@ -22,7 +22,7 @@ Fill = Callable[[Sequence[RowName], Ints], None]
 """Computes rows into slots."""
 
 MOST_KEYS = 2**20
-"""Sets of genes that are known; when there are more, those whose rows are gone are forgotten."""
+"""Known sets of genes; beyond them, sets without rows are forgotten."""
 
 
 class RowRead(NamedTuple):

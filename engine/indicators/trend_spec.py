@@ -30,7 +30,7 @@ BAND = 1e-12
 """Price and average are level within this share of price."""
 
 QUICKEST, SLOWEST = 0.602, 0.064
-"""Kaufman's factors: what a straight path adds, and that of a path that leads nowhere."""
+"""Kaufman's factors: the gain of a straight path, and the value of a path that leads nowhere."""
 
 FLOOR, MILLION = 0.25, 1_000_000
 """An equity never falls below the one; growth is counted in parts of the other."""
@@ -40,7 +40,7 @@ TAYLOR = np.array([1.0 / math.factorial(i) for i in range(19)])
 
 
 LARGEST = 1e307
-"""Bound of a fast form's sums: one that overflowed would be read as a level average."""
+"""Bound of a fast form's sums: an overflow would be read as a level average."""
 
 
 def has_room(largest: float, lengths: Iterable[int]) -> bool:

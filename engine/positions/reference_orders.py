@@ -39,12 +39,12 @@ ENTRIES, EXITS, CANCELS = 0, 2, 4
     STOP_PART, TRAIL_PART, ORDER_PART, SLIP_PART, BORROW_PART, FUNDING_PART, SIZE_PART, AFTER,
     EXPIRES, BEYOND, REST, COUNT, BARS_FROM, BARS_TO, PROFIT_FROM, PROFIT_TO, FIRST_LEG,
 ) = range(17)  # fmt: skip
-"""Columns of what a side does: parts that have a form or read a row, then numbers alone, then its
+"""Columns of a side: parts that have a form or read a row, then numbers alone, then its
 targets."""
 
 FORM, NUMBER, ROW, SHARE = range(4)
-"""Rows of it: form, of `engine.positions.exit_spec`; what a form takes that reads no row; row that
-is read, or `NOWHERE`; share of a target."""
+"""Rows of it: form, of `engine.positions.exit_spec`; number of a form that reads no row; row to
+read, or `NOWHERE`; share of a target."""
 
 NOWHERE = -1
 """In place of a row that is not there."""
@@ -181,7 +181,7 @@ TICK_SLACK = 1e-4
 """Fraction of a tick by which a price may miss it and still lie on it."""
 
 SINCE, STANDING, HOW, LEG_BARS = range(4)
-"""Columns of orders: bar from whose close on a side places them, signal bar of the one that stands,
+"""Columns of orders: bar from whose close on a side places them, signal bar of the standing order,
 how the bar meets it; from the last on, bars in which targets were reached."""
 
 NEEDED, LEG_LEVELS = range(2)

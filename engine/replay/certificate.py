@@ -26,7 +26,7 @@ FIRST_PAIRS = 256
 """Pairs of individual and window that are replayed first: they show how many trades there are."""
 
 REPLAYED_TRADES, REPLAYED_PAIRS = 2**21, 2**15
-"""Trades, 200 MB, and pairs whose ledgers are held at a time, of each engine. Rows that individuals
+"""Trades, 200 MB, and pairs with ledgers held at a time, of each engine. Rows that individuals
 share are computed each time."""
 
 

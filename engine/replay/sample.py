@@ -20,7 +20,7 @@ MEMBERS = 4
 """Individuals of a sample at most: the first, the last and some between."""
 
 BARS = 12_000
-"""Bars that they are replayed on at most, together; the first of them has at least its warm-up."""
+"""Most bars of their replays, together; the first of them has at least its warm-up."""
 
 WARM_UPS = 2
 """Warm-ups that an individual is replayed on where there are so many bars."""

@@ -43,7 +43,7 @@ class Replayed(NamedTuple):
 
 
 Replaying = Callable[[Reference, Floats, int], AbstractContextManager[Iterator[Replayed]]]
-"""As `replaying`, which is one."""
+"""Replays, such as `replaying`."""
 
 
 @contextmanager

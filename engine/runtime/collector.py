@@ -10,7 +10,7 @@ from threading import Lock
 
 _LOCK = Lock()
 _PAUSES: list[bool] = []
-"""Of each pause that has not ended, whether the collector worked when it began."""
+"""State of the collector before each pause that has not ended."""
 
 
 @contextmanager

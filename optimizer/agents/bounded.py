@@ -15,7 +15,7 @@ from optimizer.errors import OptimizerError
 from optimizer.processes import begin
 
 CHECK_S, LAST_WORDS_S = 0.1, 20.0
-"""Seconds between two looks at the process, and those that it has to record where it stopped."""
+"""Seconds between two looks at the process, and for the record of its stop."""
 
 MOST_OUTPUT_BYTES = 50_000_000
 

@@ -44,7 +44,7 @@ FORMS = (
 """How windows may be taken together, in words."""
 
 TURNED = str.maketrans("<>", "><")
-"""Signs of a comparison whose sides are exchanged."""
+"""Signs of a comparison with exchanged sides."""
 
 _QUANTILE = re.compile(r"q([1-9][0-9]?)")
 

@@ -15,7 +15,7 @@ from optimizer.search.generation import Indices
 from strategy.genes import Floats, GenomeLayout
 
 NEAR = "near"
-"""How an objective asks for it: ``strength@near``."""
+"""Suffix of an objective: ``strength@near``."""
 
 REACH_FRAC = 0.05
 

@@ -16,10 +16,10 @@ from engine.runtime.compiling.launch import launch
 from engine.runtime.cuda.watchdog import overwrite, to_device, to_host
 
 MOST_PACKED = 4
-"""Comparisons whose codes share a word."""
+"""Comparisons with codes in one word."""
 
 MOST_CANDIDATES = 2**31
-"""Of all lists together: their places are 32-bit numbers."""
+"""Candidates of all lists together: their places are 32-bit numbers."""
 
 LISTED_BYTES = 2
 """For each bar of a slot, so much room for candidates, which take eight bytes each."""

@@ -24,13 +24,13 @@ DEPTH = 4
 """Places of the stack. Fewer than sixteen values never need more, in whatever tree."""
 
 TURNED = 16
-"""Added to an operation, in the form of a formula, whose right side lies below its left one."""
+"""Mark of an operation, in the form of a formula, with its right side below its left one."""
 
 Span = tuple[int, int]
 """First instruction of a formula, and one past its last."""
 
 Form = tuple[int, ...]
-"""Operations of a formula, without what they read."""
+"""Operations of a formula, without their operands."""
 
 
 class Formulas:

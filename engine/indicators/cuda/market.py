@@ -28,13 +28,13 @@ MOST_BARS = 2**28
 """Bars of all series together, so that the offsets of prices and extremes fit 32 bits."""
 
 PRICE_BYTES = 4 * 8 + 4 * 2 * 4
-"""Of a bar: prices, and the pyramid's four levels."""
+"""Bytes of a bar: prices, and the pyramid's four levels."""
 
 BYTES_OF_A_BAR = 7 * 8 + PRICE_BYTES + 2 * 2 * 8 + 8
 """Columns, prices and their pyramid, the maps of two coders, and times."""
 
 LEVELS = 4
-"""Of the pyramid: extremes of 1, 4, 16 and 64 bars."""
+"""Levels of the pyramid: extremes of 1, 4, 16 and 64 bars."""
 
 
 class Stretch(NamedTuple):

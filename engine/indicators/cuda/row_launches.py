@@ -23,8 +23,8 @@ JOBS, LANES = 32, 32
 """Chains that a warp carries, and blocks of a window that it works on together."""
 
 EARLY = 40.0
-"""Weights of a chain that a segment of it begins early: exp(-40) is left of what it began with.
-Of averages of a random series 99.96 % of segments agreed then in all bits."""
+"""Weights of a chain that a segment of it begins early: exp(-40) is left of its beginning.
+In averages of a random series 99.96 % of segments agreed then in all bits."""
 
 SHORTEST_SEGMENT, MOST_SEGMENTS, MOST_EARLY = 2**13, 1024, 2
 """Bars of a segment at least, segments of a row, and by how many times its own bars a segment

@@ -28,7 +28,7 @@ CODED_ROWS, CODED_BARS = 8, 1024
 """Rows and bars that a program encodes."""
 
 NO_SLOT = -1
-"""Of what fills up a group of rows."""
+"""Slot of fillers in a group of rows."""
 
 SCRATCH_BYTES = 2**28
 """Room for the sums of windows that are made together, at most."""

@@ -25,7 +25,7 @@ CHAIN, GIVEN = "chain", "given"
 """RowStep of a recurrence; and a row that is sent, or made otherwise."""
 
 FINITE = frozenset("+-*/") | {"minimum", "maximum", "abs"}
-"""Steps of which a result that is infinite is not known."""
+"""Steps with infinite results as unknown ones."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

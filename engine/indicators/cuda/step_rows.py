@@ -38,7 +38,7 @@ TILE = 1024
 """Bars that a program makes."""
 
 Launch = Callable[[list[torch.Tensor]], None]
-"""Launches steps; it is given all tables on the device."""
+"""Launches steps, from all tables on the device."""
 
 
 class StepRows:

@@ -55,21 +55,21 @@ from engine.runtime.compiling.launch import launch
 from engine.runtime.cuda.watchdog import to_device, to_host
 
 SEGMENT, UNROLL = 64, 32
-"""Bars that are walked beside other segments, and bars whose loads a chain waits for at once."""
+"""Bars walked beside other segments, and bars with loads that a chain waits for at once."""
 
 EQUITIES = FAMILIES * LENGTHS
 
 BYTES_OF_A_BAR = FAMILIES * 5 + 4 * 8 + 8 * (EQUITIES + 2 * FAMILIES) // SEGMENT
-"""Of a row while it is made: words, votes, steps, the row twice, and what chains leave."""
+"""Bytes of a row in the making: words, votes, steps, the row twice, and results of chains."""
 
 TILE, LANES, SCANNED = 64, 32, 1024
 """Bars of a program, lanes of a program, and bars that are scanned at once, at most."""
 
 BYTES_OF_AN_AVERAGE = 8 * 8
-"""Of each bar, while its sides are taken."""
+"""Bytes of each bar, while its sides are taken."""
 
 BYTES_OF_A_SERIES = 8 * 5 * LENGTHS + EQUITIES + BYTES_OF_A_BAR
-"""Of each bar of a series: five columns for a family's averages, all codes, and a row."""
+"""Bytes of each bar of a series: five columns for a family's averages, all codes, and a row."""
 
 FREE_SHARE, MANY_BYTES = 0.5, 2**30
 """Share that many series may take of a GPU's free memory, and of a host that interprets."""

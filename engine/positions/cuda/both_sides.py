@@ -68,8 +68,8 @@ SHORTEST = tl.constexpr(4)
 """Signals of a stretch, at least."""
 
 NUMBERS = tl.constexpr(9)
-"""Of an individual: of stop, target, trail and its beginning for each side, and of break-even. Then
-come factors of what the first three read."""
+"""Numbers of an individual: of stop, target, trail and its beginning for each side, and of
+break-even. Then come factors of the rows of the first three."""
 
 AS_IT_IS, TIMES = map(tl.constexpr, (1, 2))
 """How a row is read: as it is, or times a factor. A part that reads none has 0."""

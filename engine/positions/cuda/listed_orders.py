@@ -54,7 +54,7 @@ from engine.runtime.cpu.simd8 import load_value
 REJECTED_SIGNAL, COARSE_EXIT = both_sides.REJECTED.value, both_sides.COARSE_EXIT.value
 
 COARSE_UNIT = 8
-"""Of a note, for each bar that a signal touches and no finer ones make up."""
+"""Unit of a note, for each touched bar without finer ones."""
 
 
 class AloneSignals(NamedTuple):

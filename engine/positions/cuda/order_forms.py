@@ -17,7 +17,7 @@ Code = tuple[tuple[int, int, float], ...]
 """A formula: operation, operand and, of a constant, its number, of each instruction."""
 
 FORM_BITS = 4
-"""Of the form of a part."""
+"""Bits of the form of a part."""
 
 
 class OrderForm(NamedTuple):

@@ -49,13 +49,13 @@ N_OUT = len(ACCUMULATORS)
 ALL_LANES = 0xFFFFFFFF
 
 LANES = 32
-"""Of a warp."""
+"""Lanes of a warp."""
 
 PAIRS = 1024
-"""As many warps as have a multiprocessor of a large GPU busy: with fewer pairs a warp has one."""
+"""Number of warps that keep a large GPU busy: with fewer pairs a warp has one."""
 
 cuda: Any = None
-"""The compiler's own words, in place of which stand those of a device."""
+"""The compiler's own words, replaced by those of a device."""
 
 
 class LanePopulation(NamedTuple):

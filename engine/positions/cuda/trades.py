@@ -26,7 +26,7 @@ SUM_R_SHORT = tl.constexpr(ACCUMULATOR_INDEX["sum_r_short"])
 
 
 MET, ALONE = map(tl.constexpr, (1, 2))
-"""Of a signal: met by a lane, or by the account where the lane was elsewhere."""
+"""Marks of a signal: met by a lane, or by the account with the lane elsewhere."""
 
 
 @triton.jit

@@ -31,8 +31,8 @@ COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 MAKES_NOTHING: Any = {"_nrt": False}
-"""Of a loop that returns nothing, because it writes into arrays that it is handed, and of what it
-calls: references to arrays are not counted, two atomic operations each. The caller holds them."""
+"""Flags of a loop that returns nothing, because it writes into arrays, and of its callees:
+references to arrays are not counted, two atomic operations each. The caller holds them."""
 
 
 class NotCompiledError(Exception):

@@ -212,13 +212,13 @@ class LoopCache(_Cache):
 
 
 MOST_SECONDS = 60.0
-"""That a process waits for another one's code, before it compiles the loop as well."""
+"""Wait of a process for another one's code, before it compiles the loop as well."""
 
 MOST_VERSIONS = 8
 """Versions of a loop that are kept; of checkouts, branches and Pythons that share a folder."""
 
 MOST_LETTERS = 150
-"""Of a loop's name in that of a file."""
+"""Letters of a loop's name in that of a file."""
 
 ENDING = ".loop"
 

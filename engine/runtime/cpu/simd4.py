@@ -18,7 +18,7 @@ Starts = tuple[int, int, int, int]
 VECTOR = ir.VectorType(ir.DoubleType(), LANES)
 
 Lanes = Any
-"""Four float64; a type of the compiler, of which Python's types know nothing."""
+"""Four float64; a type of the compiler, unknown to Python's types."""
 
 
 @instruction(lanes, types.float64)

@@ -14,7 +14,7 @@ ALIGNED = 16
 """Each array begins at a multiple of so many bytes."""
 
 MOST_PLANS = 64
-"""Shapes of arrays whose places are remembered."""
+"""Shapes of arrays with remembered places."""
 
 Name = TypeVar("Name", bound=Hashable)
 
