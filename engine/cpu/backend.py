@@ -97,7 +97,7 @@ class CpuBackend(Backend):
         return free_host_bytes()
 
     def end_rows(self, ends: Sequence[int]) -> bool:
-        """As of `Backend`."""
+        """See `Backend`."""
         self._filler.ends = tuple(ends)
         return True
 

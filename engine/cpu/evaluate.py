@@ -56,7 +56,7 @@ def evaluate(
     """
     block = np.empty(BLOCK_BARS, np.uint8)
     keeps = firsts.shape[0] > 0
-    # No literal, for which what is called with it would be compiled once more.
+    # No literal: its callees would be compiled once more for it.
     used: int = np.int64(0)  # type: ignore[assignment]
     p = take(shared, 0)
     while p < genomes.shape[0]:

@@ -20,8 +20,8 @@ from engine.runtime.cpu.types import Floats, Ints, Slots
 from strategy.model import Strategy
 
 TOGETHER, TOGETHER_WORDS = (256, 512), 2**19
-"""Individuals whose rows and conditions are at hand at once: as many as have so many words of bars,
-between two bounds; fewer where there is no room for their rows."""
+"""Individuals with rows and conditions at hand at once: as many as have so many words of bars,
+between two bounds; fewer without room for their rows."""
 
 
 class LanguageBackend(Backend):

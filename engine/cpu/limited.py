@@ -22,15 +22,15 @@ from engine.runtime.cpu.types import Floats, Ints, Slots
 from strategy.model import Strategy
 
 FEWEST, MOST, MOST_SIGNALS = 32, 256, 2**20
-"""Individuals all of whose signals are held at once: the first ones, and then so many whose signals
+"""Individuals with all signals held at once: the first ones, and then so many that their signals
 are about that many, some 250 MB."""
 
 
 class LimitedBackend(LanguageBackend):
     """Evaluates populations on CPU cores; all windows of a call are one account with limits.
 
-    What a signal's trade comes to hangs on the signal alone. So each series lists all its signals,
-    and one chain an individual over these lists decides for which of them its account has room;
+    A trade's result hangs on its signal alone. So each series lists all its signals,
+    and one chain an individual over these lists picks the signals with room in its account;
     both on all threads.
 
     Arguments and errors are those of `LanguageBackend`.
@@ -163,7 +163,7 @@ class LimitedBackend(LanguageBackend):
     def _fold(
         self, genomes: Floats, signals: ListedSignals, answers: Admitted, out: Floats
     ) -> None:
-        """Fold what is taken into out [P, W, A]."""
+        """Fold taken signals into out [P, W, A]."""
         spans, stakes = (signals.firsts, signals.counts), self._build_stakes(genomes)
         fold_taken(signals.trades, spans, answers, stakes, self._workers, out)
 

@@ -34,7 +34,7 @@ class ListedSignals(NamedTuple):
     counts: Ints  # [P, W] how many there are
 
     def admit(self, windows: Sequence[Window], limits: AccountLimits, threads: Threads) -> Admitted:
-        """Answers of each individual's account; what is held out is another account."""
+        """Answers of each individual's account; held-out windows are another account."""
         answers = Admitted(
             np.zeros(len(self.exit_ns), np.bool_),
             np.zeros(len(self.exit_ns)),
@@ -60,7 +60,7 @@ class ListedSignals(NamedTuple):
         return answers
 
     def arrange(self, answers: Admitted) -> Results:
-        """Results of what was taken."""
+        """Results of taken signals."""
         chosen, counts = self._choose(answers)
         trades = self.trades
         return arrange_results(counts, self.exit_ns[chosen], trades.r[chosen], trades.side[chosen])
@@ -75,7 +75,7 @@ class ListedSignals(NamedTuple):
         return Ledger(**columns).cut(counts, rejected, nothing, nothing, coarse, skipped)
 
     def _choose(self, answers: Admitted) -> tuple[Ints, Ints]:
-        """Places of what was taken, window after window, and how many these are [P, W]."""
+        """Places of taken signals, window after window, and their number [P, W]."""
         signals = list_places(self.firsts, self.counts)
         taken = np.pad(answers.taken.cumsum(), (1, 0))
         before, until = taken[self.firsts], taken[self.firsts + self.counts]

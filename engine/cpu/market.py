@@ -48,7 +48,7 @@ class CpuMarket:
         return self._encoder.n_rows
 
     def with_costs(self, costs: Costs) -> Self:
-        """The same with other costs; what is read serves both."""
+        """The same with other costs; rows serve both."""
         other = copy(self)
         other._costs, other._encoder = costs, self._encoder.with_costs(costs)
         return other
@@ -84,7 +84,7 @@ class CpuMarket:
         return trades, listed.counts, coarse
 
     def signals(self, genome: Floats, window: Window) -> Slots:
-        """Bars [S] of a window at which a side asks for an entry, and not both at the market."""
+        """Bars [S] of a window with an entry signal of one side, and not both at the market."""
         population = self._encoder.encode(genome[None])
         nothing = np.zeros_like(population.words[0])
         longs, shorts = (
@@ -100,7 +100,7 @@ class CpuMarket:
     def _begin(
         self, genomes: Floats, ranges: Ints, *, lists_all: bool = False
     ) -> tuple[Work, Floats]:
-        """As `begin_population` or `begin_orders`."""
+        """Begin by `begin_population` or `begin_orders`."""
         spec, costs, population = self._spec, self._costs, self._encoder.encode(genomes)
         if isinstance(population, CodedPopulation):
             per_side, min_risk, fraction = costs.per_side, costs.min_risk, costs.risk_fraction
@@ -114,7 +114,7 @@ class CpuMarket:
         return begin_orders(inputs, ranges)
 
     def _collect(self, listed: Listed) -> tuple[Ledger, Ints]:
-        """As `collect_trades` or `collect_orders`."""
+        """Collect by `collect_trades` or `collect_orders`."""
         if not self._encoder.has_orders:
             return collect_trades(listed)
         account = self._spec.account

@@ -77,7 +77,7 @@ def fold_taken(
     threads: Threads,
     out: Floats,
 ) -> None:
-    """Fold what a limited account takes of listed signals into out [P, W, A].
+    """Fold a limited account's share of listed signals into out [P, W, A].
 
     Args:
         trades: Of all signals [K], in any order.

@@ -125,10 +125,10 @@ def fold_chosen(
     size: int,
     sums: Floats,
 ) -> None:
-    """Fold so many of the trades [K], by the places of those that are chosen, into sums [A].
+    """Fold so many of the trades [K], by the places of chosen ones, into sums [A].
 
-    `known` says how many of them are over when the order of each is filled, `strands` whose each
-    is: where a fill ends a position of the same strand, that one's gain is known too.
+    `known` counts the trades that are over when the order of each is filled, `strands` numbers the
+    strand of each: if a fill ends a position of the same strand, that gain is known too.
     """
     begin_money(purse, sums)
     worths, gains = np.empty(size + 1), np.empty(size)

@@ -1,4 +1,4 @@
-"""Signals of several windows that ask one account for room: who is taken, in compiled loops."""
+"""Signals of several windows that need room in one account: the taken ones, in compiled loops."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -29,16 +29,16 @@ COUNTED = ("rejected", "skipped", "coarse")
 
 # The last is `NO_TRADE`.
 IS_STOP = np.isin([*range(len(REASONS)), NO_TRADE], (STOP_GAP, *AT_STOP))
-"""Whether each reason is that of a stop."""
+"""Truths by reason: it is that of a stop."""
 
 
 class Asks(NamedTuple):
-    """Signals [K] with what they come to, strand after strand, each's in the order of time."""
+    """Signals [K] with their results, strand after strand, each's in the order of time."""
 
     signal_bar: Ints
     exit_bar: Ints
     cooldown: Ints  # bars behind it in which no signal counts
-    reason: Ints  # `NO_TRADE` where it is rejected
+    reason: Ints  # `NO_TRADE` if rejected
     side: Ints  # 1 or -1
     asks_ns: Ints  # when the entry bar opens
     over_ns: Ints  # from when on the position is known to be over
@@ -50,17 +50,17 @@ class Asks(NamedTuple):
 
 
 class AskedWindow(NamedTuple):
-    """All signals of one window, with what it takes to know what they ask."""
+    """All signals of one window, with the inputs of their answers."""
 
     ledger: Ledger  # of all its signals, whatever came before them
     window: Window
     strand: int  # number of its symbol, of all that the account trades
     bars: Bars  # of its series
-    ranks: Floats | None  # [T] whose signal is taken first; None for the order of strands
+    ranks: Floats | None  # [T] order of taking signals; None for the order of strands
     cooldown: int  # bars after a stop in which no signal counts
     stake: Stake  # how its trades are sized
     coarse: Ints  # [K, 2] of each signal, as `Asks` has it
-    weight: float = 1.0  # what the account takes of each
+    weight: float = 1.0  # the account's share of each
 
 
 class Admitted(NamedTuple):
@@ -95,7 +95,7 @@ def take_account(asked: Sequence[AskedWindow], limits: AccountLimits) -> tuple[L
 def admit(
     asks: Asks, firsts: Ints, limits: AccountLimits, n_windows: int, threads: Threads
 ) -> Admitted:
-    """Answers of the accounts of individuals, whose strands begin at places [P, S + 1]."""
+    """Answers of the accounts of individuals, with strands from places [P, S + 1] on."""
     n_asks, n_individuals = len(asks.rank), len(firsts)
     counts = np.zeros((n_individuals, n_windows, len(COUNTED)), np.int64)
     answers = Admitted(np.zeros(n_asks, np.bool_), np.zeros(n_asks), asks.leverage, counts)
@@ -149,7 +149,7 @@ def collect_asks(
 
 
 def find_leverages(ledger: Ledger, stake: Stake, share: Floats | float) -> Floats:
-    """Worth of each position over the account at its entry, [K]; 0 where it has no size.
+    """Worth of each position over the account at its entry, [K]; 0 without a size.
 
     `share` is the number of its stake, by the weight of its component.
     """
@@ -218,7 +218,7 @@ def admit_all(
     most = firsts[n_strands] - firsts[0]
     heads, free = firsts[:-1].copy(), np.zeros((n_strands, 2), np.int64)
     last = np.full(n_strands, NO_SIGNAL)
-    # Trades that are open, in the order of taking, and whose they are.
+    # Open trades, in the order of taking, and their strands.
     trades, holders = np.empty(most, np.int64), np.empty(most, np.int64)
     for strand in range(n_strands):
         find_ask(asks, firsts[strand], firsts[strand + 1], strand, heads, free, last, counts)
@@ -278,9 +278,9 @@ def find_ask(
 
 @compiled_part
 def count_coarse(asks: Asks, last: int, k: int, counts: Ints) -> None:
-    """Count what is coarse of a signal; not again the bar in which the trade before it was left.
+    """Count coarse bars of a signal; not again the bar in which the trade before it was left.
 
-    That is the case where it enters at the open at which the other was left.
+    That is the case if it enters at the open at which the other was left.
     """
     count = asks.coarse[k]
     if last != NO_SIGNAL and asks.reason[last] == SIGNAL and asks.over_ns[last] == asks.asks_ns[k]:
@@ -290,7 +290,7 @@ def count_coarse(asks: Asks, last: int, k: int, counts: Ints) -> None:
 
 @compiled_part
 def find_first(asks: Asks, firsts: Ints, heads: Ints) -> int:
-    """The strand whose signal asks first: by time, by rank, by strand."""
+    """The strand with the first signal: by time, by rank, by strand."""
     chosen = NO_STRAND
     for strand in range(heads.size):
         k = heads[strand]

@@ -82,7 +82,7 @@ def merge_each(
     p = take(shared, 0)
     while p < out.shape[0]:
         begin(sums)
-        # No literal, for which what is called with it would be compiled once more.
+        # No literal: its callees would be compiled once more for it.
         size: int = np.int64(0)  # type: ignore[assignment]
         for rank in range(n_windows):
             taken[rank] = firsts[p, order[rank]]
@@ -109,7 +109,7 @@ def merge_each(
 
 @compiled_part
 def is_before(time: int, rank: int, other_time: int, other_rank: int) -> bool:
-    """Whether one trade changes the account before another."""
+    """True if one trade changes the account before another."""
     return time < other_time or (time == other_time and rank < other_rank)
 
 

@@ -1,4 +1,4 @@
-"""Trades sized from cash: how many units, what they gain, what the account is worth then."""
+"""Trades sized from cash: their units, their gains, and the account's worth after them."""
 
 from typing import NamedTuple
 
@@ -45,7 +45,7 @@ class TradeLegs(NamedTuple):
 
 
 class SizedTrade(NamedTuple):
-    """Figures of a trade that say what it gains for its size."""
+    """Figures of a trade for its gain by size."""
 
     entry: float
     risk: float
@@ -105,7 +105,7 @@ def find_units(
 
 @compiled_uncounted
 def find_leverage(form: int, share: float, entry: float, risk: float, scale: float) -> float:
-    """Worth of a position over the account at its entry; 0 where it has no size.
+    """Worth of a position over the account at its entry; 0 without a size.
 
     `share` is the number of its stake.
     """
@@ -190,7 +190,7 @@ def fold_sized(
     legs: TradeLegs,
     sums: Floats,
 ) -> float:
-    """Size a trade from the cash before it and fold it; what it gains, in money."""
+    """Size a trade from the cash before it and fold it; returns its gain, in money."""
     units = find_units(purse, number, leverage, cash, trade.entry, trade.risk, trade.scale)
     least_fees, gain = 0.0, 0.0
     if units > 0.0:
@@ -204,7 +204,7 @@ def fold_sized(
 
 @compiled_uncounted
 def count_shares(shares: Floats, row: int, most: int) -> int:
-    """Targets of a side, up to so many; of those that it has not there is no share."""
+    """Targets of a side, up to so many; missing ones have no share."""
     count = most
     while count > 0 and shares[row, count - 1] == 0.0:
         count -= 1

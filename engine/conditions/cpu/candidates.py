@@ -3,8 +3,8 @@
 A comparison in which one real gene stands once, and nowhere below a divisor, `abs` or a row,
 depends on that gene monotonically at each bar, because each operation does in either side, also
 after it is rounded. So where its opposite holds for both bounds of the gene, it holds for no value
-between them. Which bars are left follows from whole genes alone: they are listed once for each set
-of their values, and what the comparisons read there is copied side by side.
+between them. The bars left follow from whole genes alone: they are listed once for each set
+of their values, and the values for comparisons there are copied side by side.
 """
 
 from math import prod
@@ -32,14 +32,14 @@ from strategy.genes import GenomeLayout
 from strategy.nodes import Node, transform_nodes, walk
 
 MOST_SETS = 1024
-"""Of values of the whole genes that decide candidates; of more, few would come up again."""
+"""Sets of values of the whole genes that decide candidates; beyond, few would come up again."""
 
 SEVERAL = 2
 """Counted for a real gene that does not act monotonically."""
 
 
 class Bounded(NamedTuple):
-    """A conjunction of which some comparisons have bounds."""
+    """A conjunction with some comparisons that have bounds."""
 
     # Comparisons with one real gene each, on which it acts monotonically.
     compares: tuple[Compare, ...]
@@ -51,7 +51,7 @@ class Bounded(NamedTuple):
 
 
 def bound_conjunction(conjunction: AllOf, layout: GenomeLayout) -> Bounded | None:
-    """The comparisons of a conjunction that have bounds, and what they rule out; None without."""
+    """The comparisons of a conjunction that have bounds, and the bars ruled out; None without."""
     conditions = tuple(split_conjunction(conjunction))
     genes = {condition: _list_genes(condition, layout) for condition in conditions}
     whole = {

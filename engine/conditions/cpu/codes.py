@@ -44,18 +44,18 @@ WITHIN_BOUNDS = HIGHEST_CODE - 5
 """Codes between the bounds of a gene: values beyond these share no code with a bound."""
 
 TOGETHER = 64
-"""Rows whose codes lie side by side at most."""
+"""Most rows with codes side by side."""
 
 SAME = np.repeat(np.arange(HIGHEST_CODE + 1, dtype=np.uint8), CODES)
-"""Every code at as many bars as are compared at once, in place of a row's where it is a number."""
+"""Every code at as many bars as are compared at once, in place of a row's for a number."""
 
 
 class CodeMap(NamedTuple):
     """A map from values to codes."""
 
-    low: Floats  # [T] value at which code 1 begins; [EIGHT] where it is the same at all bars
+    low: Floats  # [T] value at which code 1 begins; [EIGHT] if the same at all bars
     scale: Floats  # likewise, codes per unit
-    moves: int  # 0 where it is the same at all bars, else 1
+    moves: int  # 0 if the same at all bars, else 1
 
     def encode(self, numbers: Floats) -> Ints:
         """Codes [n] of numbers, where the map is the same at all bars."""
@@ -77,7 +77,7 @@ def map_row(row: Floats, span: int) -> CodeMap:
 
 
 class Coded(NamedTuple):
-    """A conjunction of which some comparisons are decided on codes."""
+    """A conjunction with some comparisons decided on codes."""
 
     compares: tuple[Compare, ...]  # of rows with real genes, and with each other
     rest: tuple[Condition, ...]  # the other conditions
@@ -93,7 +93,7 @@ def code_conjunction(conjunction: AllOf, layout: GenomeLayout) -> Coded | None:
 
 
 def is_coded(condition: Node, layout: GenomeLayout) -> TypeGuard[Compare]:
-    """Whether a row is compared with a real gene: what whole genes decide is decided once."""
+    """True if a row is compared with a real gene: whole genes are decided once."""
     if not isinstance(condition, Compare) or condition.bars_ago:
         return False
     sides = condition.left, condition.right
@@ -113,7 +113,7 @@ def _has_two_rows(condition: Condition) -> TypeGuard[Compare]:
 
 
 def _is_row(node: Node) -> bool:
-    """Whether values are kept as a row: no arithmetic with a gene."""
+    """True if values are kept as a row: no arithmetic with a gene."""
     is_fresh = isinstance(node, Arithmetic) and any(map(holds_gene, node.parts))
     return holds_row(node) and not is_fresh
 
@@ -171,7 +171,7 @@ class CodedSides(NamedTuple):
     codes: Ints  # [U, K, 2] addresses of codes of rows, or of the same code 64 times
     code_steps: Ints  # [K, 2] bytes from 64 codes to the next; 0 where they are the same
     values: Ints  # [U, K, 2] addresses of the values
-    value_steps: Ints  # [K, 2] bytes from a value to the next; 0 where it is a number
+    value_steps: Ints  # [K, 2] bytes from a value to the next; 0 for a number
     is_strict: Ints  # [K] whether equal values do not hold
 
 
@@ -275,7 +275,7 @@ def settle_word(sides: CodedSides, u: int, i: int, equal: Words, word: np.uint64
 
 @compiled_uncounted
 def is_met(sides: CodedSides, u: int, k: int, bar: int) -> bool:
-    """Whether a comparison holds at a bar, by its values."""
+    """True if a comparison holds at a bar, by its values."""
     larger: float = load_number(sides.values[u, k, 0] + bar * sides.value_steps[k, 0])
     smaller: float = load_number(sides.values[u, k, 1] + bar * sides.value_steps[k, 1])
     return larger > smaller or (sides.is_strict[k] == 0 and larger == smaller)

@@ -1,4 +1,4 @@
-"""Arithmetic of a strategy as instructions for a stack, computed where it is read.
+"""Arithmetic of a strategy as instructions for a stack, computed at each reader.
 
 What hardly anyone shares, arithmetic with real genes, is never a row of its own: comparisons
 compute it some bars at a time, stops and targets at the bars of their signals. Nothing is compiled
@@ -127,7 +127,7 @@ def compute(
             top += 1
         else:
             top -= operation != ABS
-            # Known when it is compiled, the operation is not asked for at every bar.
+            # Known when compiled, the operation is not looked up at every bar.
             if operation == ABS:
                 join_all(ABS, stack, top, count)
             elif operation == ADD:
@@ -144,7 +144,7 @@ def compute(
 
 @compiled_uncounted
 def join_all(operation: int, stack: Stack, top: int, count: int) -> None:
-    """Join the uppermost two places, of which `top` is the upper, or change the one below."""
+    """Join the uppermost two places, `top` the upper one, or change the one below."""
     slots, right = stack.places, top - (operation == ABS)
     for k in range(0, count, EIGHT):
         x, y = load_indirect_eight(slots, 0, top - 1, k), load_indirect_eight(slots, 0, right, k)
@@ -166,7 +166,7 @@ def apply_operation(operation: int, x: Any, y: Any) -> Any:  # noqa: ANN401 - th
     elif operation == DIVIDE:
         outcome = x / y
     elif operation == MINIMUM:
-        # What is no number is none minus itself.
+        # A value that is no number is none minus itself.
         outcome = smaller(x, y) + (x - x)
     else:
         outcome = larger(x, y) + (x - x)
@@ -218,7 +218,7 @@ def value_of_formula(
     bar: int,
     stack: Floats,
 ) -> float:
-    """The value of a formula, steps `begin` to `end`, at one bar; 0 where it has no steps.
+    """The value of a formula, steps `begin` to `end`, at one bar; 0 without steps.
 
     Args:
         steps: [S, 2] as above.

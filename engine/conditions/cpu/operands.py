@@ -68,11 +68,11 @@ from strategy.rows import Rows
 Name = Hashable
 
 LESS, STRICT, ITEM = ("<", "<="), ("<", ">"), 8
-"""Relations of which the right side is the larger one, and which equal sides do not have; bytes of
+"""Relations with a larger right side, and relations that equal sides lack; bytes of
 a value."""
 
 MOST_SHARE = 1 / 4
-"""Of bars that may be candidates; where there are more, comparisons are decided at every bar."""
+"""Share of bars that may be candidates; beyond, comparisons are decided at every bar."""
 
 
 class Readings:
@@ -134,7 +134,7 @@ class Readings:
         """Take up another population [P, G]."""
         self.individuals = Individuals(genomes, self._layout)
         if self._kept.let_go != self._let_go:
-            # What was let go must not be held here.
+            # Nothing that was let go may be held here.
             self._let_go = self._kept.let_go
             self._word_tables.clear()
         self._slots: Ints | None = None
@@ -193,7 +193,7 @@ class Readings:
         return column
 
     def _fill_rows(self, trees: Sequence[Expression], slots: Ints) -> None:
-        """Compute rows into slots; codes of what was there are none of theirs."""
+        """Compute rows into slots; codes of former rows are none of theirs."""
         self._arrays.fill(trees, slots)
         for codes in self._row_codes.values():
             codes.forget(slots)
@@ -221,7 +221,7 @@ class Readings:
         return addresses
 
     def _sides(self, part: Part, chosen: Ints | None) -> dict[int, Ints]:
-        """Where words [n] lie, by each relation that the strategy asks for between two sides."""
+        """Addresses of words [n], by each relation of the strategy between two sides."""
         sides = name_sides(part)
         relations = sorted(self._relations[sides])
         compute = partial(self._compare_sides, part, np.array(relations))
@@ -325,7 +325,7 @@ class Readings:
         return decided
 
     def _pays(self, part: Part, chosen: Ints) -> bool:
-        """Whether few bars are candidates of a conjunction, and all individuals within bounds."""
+        """True if few bars are candidates of a conjunction, and all individuals within bounds."""
         if part.number not in self._bounded:
             return False
         bounded = self._bounded[part.number]
@@ -343,7 +343,7 @@ class Readings:
         return [bars[bars < self.n_bars] for bars in map(list_set_bars, ~impossible)]
 
     def _copy_candidates(self, bounded: Bounded, chosen: Ints) -> Made:
-        """Addresses and lengths [2, n] of candidates with what is read there, and the arrays."""
+        """Addresses and lengths [2, n] of candidates with the values read there, and the arrays."""
         read = [self._read_sides(self.part(compare), chosen).rows for compare in bounded.compares]
         ago = [compare.bars_ago for compare in bounded.compares]
         rows, bars_ago = np.hstack(read), np.repeat(ago, [some.shape[1] for some in read])
@@ -411,7 +411,7 @@ class Readings:
             sides = [self.part(compare.left), self.part(compare.right)]
             row_codes = self._find_codes(sides)
             for side, part in enumerate(sides):
-                # The right side is the larger one of what is less.
+                # For "less" the right side is the larger one.
                 at = k, side ^ (compare.relation in LESS)
                 if part in self._places:
                     slots = self._find_slots(part)[chosen]

@@ -58,7 +58,7 @@ def write_formula(*parts: Part) -> tuple[Formula, Ints]:
 
 
 def holds_gene(node: Node) -> bool:
-    """Whether a gene stands in it that is no row's parameter, or its bound."""
+    """True if a gene stands in it that is no row's parameter, or its bound."""
     if isinstance(node, Arithmetic):
         return any(map(holds_gene, node.parts))
     return isinstance(node, GeneValue | Bound)
@@ -70,7 +70,7 @@ def name_sides(compare: Part) -> tuple[int, int]:
 
 
 def name_words(condition: Part) -> Hashable:
-    """By what the words of a condition are looked up: those of two sides are decided together."""
+    """Key of a condition's words: those of two sides are decided together."""
     node = condition.node
     is_side = isinstance(node, Compare) and not node.bars_ago
     return name_sides(condition) if is_side else condition.number

@@ -108,7 +108,7 @@ def _keep_ordered(smaller: Codes, larger: Codes, block: Codes) -> None:
 def _refine(
     market: Market, entry: Entry, slots: Slots, genome: Floats, count: int, out: Slots
 ) -> int:
-    """Drop the bars whose equal codes hid a comparison that does not hold."""
+    """Drop the bars with equal codes that hid a false comparison."""
     for c in range(entry.genes.shape[0]):
         slot, threshold = slots[entry.genes[c, 0]], genome[entry.genes[c, 1]]
         code = encode(threshold, entry.scales[c, 0], entry.scales[c, 1])

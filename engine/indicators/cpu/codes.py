@@ -15,7 +15,7 @@ def encode(value: float, low: float, scale: float) -> int:
     if math.isnan(value):
         return 0
     position = (value - low) * scale
-    # Also where a map is so wide that it is no number.
+    # Also for a map so wide that its step is no number.
     above = position if position > 0.0 else 0.0
     return 1 + int(above if above < HIGHEST_CODE - 1.0 else HIGHEST_CODE - 1.0)
 

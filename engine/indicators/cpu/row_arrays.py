@@ -88,7 +88,7 @@ class RowArrays:
         return is_trend(tree) and isinstance(self._rows.run, TrendForm)
 
     def _compute(self, trees: Sequence[Expression]) -> list[Floats]:
-        """Rows [T] of one tree, or of some that share what they are made of."""
+        """Rows [T] of one tree, or of some with shared parts."""
         if self._shares_sides(trees[0]):
             run = cast(TrendForm, self._rows.run)
             return run.compute_calls(self._rows.series.close, cast(Sequence[Call], trees))

@@ -39,7 +39,7 @@ PART_BARS = 2**15
 """Bars of a part at least, where a row is cut into several."""
 
 LEAD_LENGTHS = 20
-"""Lengths by which a stretch of an EMA begins early: exp(-40) is left of what it starts from."""
+"""Lengths by which a stretch of an EMA begins early: exp(-40) is left of its start."""
 
 NO_TASKS: Ints = np.empty((0, 8), np.int64)
 
@@ -190,7 +190,7 @@ def _build_columns(sources: dict[str, Floats], maps: Sequence[Coder], market: Ma
 
 
 def _is_tame(values: Floats) -> bool:
-    """Whether all numbers [T] are 0 or of a size between 1 / TAME and TAME."""
+    """True if all numbers [T] are 0 or of a size between 1 / TAME and TAME."""
     if values.min() > 1 / TAME and values.max() < TAME:
         return True
     sizes = np.abs(values[values != 0.0])

@@ -111,7 +111,7 @@ def _fill(
         if kind == EMA:
             _advance(values, starts, alphas, averages, last - first, done, until, rows, offsets)
         elif kind == LEVEL:
-            # No sign to look at, so that it is copied four at a time.
+            # No sign to look at: a copy of four at a time.
             for k in range(np.uint64(done), np.uint64(until)):
                 value = values[np.uint64(start) + k]
                 rows[np.uint64(offset) + k] = value + 0.0 if value == value else np.nan
@@ -257,15 +257,15 @@ def _begin(
 ) -> None:
     """Set EMA_LANES averages up, all with the same number of bars before them.
 
-    A stretch is begun from the source's own value, LEAD bars early. What an EMA starts from fades,
+    A stretch is begun from the source's own value, LEAD bars early. The start of an EMA fades,
     so that nearly always it then holds the same bits as if it had come from bar 0. `begun`
-    receives what it holds, for `_mend` to compare.
+    receives its value, for `_mend` to compare.
     """
     n_bars, values, rows = columns.n_bars, columns.values, columns.rows
     lead, bars = tasks[first, LEAD], tasks[last - 1, END] - tasks[last - 1, BEGIN]
     zero = tasks[first, SOURCE] * n_bars
     for lane in range(EMA_LANES):
-        # Spare lanes do what the first does.
+        # Spare lanes repeat the first.
         i = first + lane if first + lane < last else first
         starts[lane] = zero + max(tasks[i, BEGIN] - lead, 0)
         alphas[lane] = 2.0 / (tasks[i, LENGTH] + 1.0)

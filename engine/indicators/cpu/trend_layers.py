@@ -173,7 +173,7 @@ def _earn(
 ) -> None:
     """Equities of a family's averages over some bars; nums and dens get their sums.
 
-    Three lengths at a time, whose equities stay in registers.
+    Three lengths at a time, with equities in registers.
     """
     floor = splat(FLOOR)
     ups, downs, flats = steps
@@ -185,7 +185,7 @@ def _earn(
         p, q, r = 2 * j, 2 * j + 2, 2 * j + 4
         x, y, z = load(state, a), load(state, b), load(state, c)
         for i in range(count):
-            # What was earned, the side of the bar before has earned.
+            # The side of the bar before has earned the gain.
             k, now = i * LANES, (i + 1) * LANES
             rise, fall, still = load(ups, k), load(downs, k), load(flats, k)
             x = x * select_by_side(words, k, p, rise, fall, still)
@@ -216,7 +216,7 @@ def _vote(
     sums: Floats,
     held: Floats,
 ) -> None:
-    """A family's votes, which take the place of nums, and what it adds to the row's two sums."""
+    """A family's votes, which take the place of nums, and its share of the row's two sums."""
     nothing, unit, half, hundred = splat(0.0), splat(1.0), splat(0.5), splat(100.0)
     infinity, floor = splat(np.inf), splat(FLOOR)
     cutout, most, least = load(bounds[0], 0), load(bounds[1], 0), load(bounds[2], 0)

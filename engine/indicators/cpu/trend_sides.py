@@ -51,7 +51,7 @@ def fill_sides(close: Floats, forms: Ints, lengths: Ints, codes: Codes) -> None:
     prices = np.zeros(bars + 2 * shift)
     prices[shift : shift + bars] = close
     row_of_length, count = _number_windows(forms, lengths)
-    # Weighted means, ends of lines, and four rows of what is made one after the other.
+    # Weighted means, ends of lines, and four rows of results made one after the other.
     averages = np.zeros((2 * count + LANES, len(prices)))
     kind = LSMA if (forms == LSMA).any() else WMA
     for n in range(len(row_of_length)):
@@ -144,7 +144,7 @@ def _window(
     """Windows that end at bars `begin` to `end` - 1: means, or weighted means and ends of lines.
 
     Values and results of bar t stand at t + shift; four blocks are four lanes. Lines are for LSMA
-    alone. Before the first whole window, and outside of the bars asked for, results are anything.
+    alone. Before the first whole window, and outside of these bars, results are anything.
     """
     count, weights = splat(float(n)), splat(float(n * (n + 1) // 2))
     three, two = splat(3.0), splat(2.0)
@@ -288,7 +288,7 @@ def _take_sides(close: Floats, rows: Floats, starts: Starts, known: Ints, codes:
         d = price - gather(rows, starts, t)
         band = price * splat(BAND)
         side = above(d, band, up, above(nothing - band, d, down, nothing))
-        # A side is taken where it changes to one that is not level, once the bar before is known.
+        # A side is taken on a change to a side that is not level, once the bar before is known.
         change = (side - before) * (side - before)
         new = above(here, first, above(change, half, side, nothing), nothing)
         taken = above(new * new, half, new, taken)

@@ -1,4 +1,4 @@
-"""Rows of adaptive trends: of several series, and many of one that share the sides of averages.
+"""Rows of adaptive trends: of several series, and many of one with shared sides of averages.
 
 The law is `strategy.indicators.adaptive_trend`; these rows have its bits.
 """
@@ -75,7 +75,7 @@ def compute_trends(
         for family in range(FAMILIES):
             pack(codes[family], words[lane * FAMILIES + family])
     word_numbers = np.arange(LANES * FAMILIES).reshape(LANES, FAMILIES)
-    # Lanes that are not asked for do what the first one does.
+    # Spare lanes repeat the first one.
     lanes = [lane if lane < len(closes) else 0 for lane in range(LANES)]
     settings = np.array([parameters[7:12]] * LANES, np.int64)
     start = np.array([build_start(np.array(parameters[12:]), parameters[8])] * LANES)
@@ -88,7 +88,7 @@ def compute_trends(
 
 
 def require_room(closes: Sequence[Floats], parameters: Sequence[int]) -> None:
-    """Refuse prices whose sums could overflow.
+    """Refuse prices with sums that could overflow.
 
     Raises:
         EngineError: Naming the largest price.
@@ -121,7 +121,7 @@ def weigh_lanes(
 
 
 def _prices(close: Floats) -> Floats:
-    """A column as the compiled loops know it, of which there is then one version."""
+    """A column as the compiled loops know it, so that one version serves."""
     prices = np.ascontiguousarray(close, np.float64).view()
     prices.flags.writeable = False
     return prices
@@ -130,7 +130,7 @@ def _prices(close: Floats) -> Floats:
 class TrendForm:
     """Runs loops compiled, and the adaptive trend so that many rows of a series share its sides.
 
-    Nothing that it holds refers back to it, so that what is kept goes when it does.
+    Nothing that it holds refers back to it, so that kept arrays go when it does.
 
     Args:
         kept: Where sides are kept.
@@ -173,7 +173,7 @@ class TrendForm:
         lanes_rows, _ = weigh_lanes(
             prices, words, word_numbers[lanes], settings, is_script, start, has_votes=False
         )
-        # One that is let go must not stay because of the others.
+        # A released one must not stay because of the others.
         return [row.copy() for row in lanes_rows[: len(tuples)]]
 
     def compute_calls(self, close: Floats, calls: Sequence[Call]) -> list[Floats]:
@@ -207,7 +207,7 @@ class TrendForm:
         return cast(Codes, self._kept.get(("sides", self._number(close), form, group), compute))
 
     def _number(self, close: Floats) -> int:
-        """A number for a column, as long as it is there; another one never gets it."""
+        """A number for a column, as long as it lives; another one never gets it."""
         known, number = self._columns.get(id(close), (None, 0))
         if known is None or known() is not close:
             number = next(self._numbers)

@@ -1,7 +1,7 @@
 """Positions of a whole population: every individual in every window of one series, on all threads.
 
-Conditions are words of bars and rows lie side by side; individuals name those that they read, so
-that what several ask for stands there once.
+Conditions are words of bars and rows lie side by side; individuals name their rows, so
+that a row of several stands there once.
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ FEW = 32
 """One signal in so many bars, or fewer: their rows are fetched before they are read."""
 
 COARSE_COLUMNS = 2
-"""What stands behind it where each signal is taken, as `note_coarse` writes it."""
+"""Columns behind it if each signal is taken, as `note_coarse` writes them."""
 
 
 def begin_population(
@@ -52,9 +52,9 @@ def begin_population(
 
 
 def collect_trades(listed: Listed) -> tuple[Ledger, Ints]:
-    """The trades of all ledgers, one after the other; what is coarse of each signal [K, 2].
+    """The trades of all ledgers, one after the other; coarse bars of each signal [K, 2].
 
-    That is there where each signal is taken, as `note_coarse` writes it.
+    The latter exist if each signal is taken, as `note_coarse` writes them.
     """
     whole, numbers = listed.in_order()
     signal_bar, entry_bar, exit_bar, reason, side, held = np.ascontiguousarray(whole[:, :WHOLE].T)
@@ -100,7 +100,7 @@ def fold_each(
         What was written, in as much room as it took.
     """
     keeps = firsts.shape[0] > 0
-    # No literal, for which what is called with it would be compiled once more.
+    # No literal: its callees would be compiled once more for it.
     used: int = np.int64(0)  # type: ignore[assignment]
     # No formula needs more places than it has steps.
     stack = np.empty(len(population.steps) + 1)

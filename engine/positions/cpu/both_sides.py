@@ -46,7 +46,7 @@ class CodedPopulation(NamedTuple):
     words: Words  # [C, N] conditions, 64 bars a word; bits behind the last bar are 0
     steps: Ints  # [S, 2] formulas that stops, targets and trails read, see `conditions`
     spans: Ints  # [6, 2] first step of each and one past its last; equal where nothing is read
-    rows: Ints  # [P, L] addresses of the rows [T] that the formulas read; 0 where it is a number
+    rows: Ints  # [P, L] addresses of the rows [T] that the formulas read; 0 for a number
     leaves: Floats  # [P, L] these numbers
     sessions: Ints  # [Q, T] as `session_exits` gives them
     forms: Ints  # [3, 2] forms of stop, target and trail, of `engine.positions.exit_spec`
@@ -150,14 +150,14 @@ def compute_target(
 
 @compiled_uncounted
 def is_beyond(form: int, side: int, entry: float, target: float) -> bool:
-    """Whether a target that was read lies where a gain is; NaN does not. Others always do."""
+    """True if a target by a row lies on the side of a gain; NaN does not. Others always do."""
     lies_there = target > entry if side == 0 else target < entry
     return lies_there or form not in (LEVEL, FROM_ENTRY)
 
 
 @compiled_uncounted
 def latest_close(place: int, max_hold: int, entry_bar: int, end: int) -> tuple[int, int]:
-    """The bar at whose close a position ends at the latest, and why; time before session.
+    """The bar with the latest close of a position, and the reason; time before session.
 
     `place` is the value of `session_exits` at the entry bar, `NEVER` where there is no session.
     """
@@ -185,7 +185,7 @@ def take_positions(
 ) -> None:
     """Fold one individual's trades in one window.
 
-    Where each signal is taken a row is listed for it, of reason -1 where it is rejected.
+    If each signal is taken a row is listed for it, with reason -1 for a rejected one.
 
     Args:
         prices: The series.
@@ -268,7 +268,7 @@ def take_positions(
 
 @compiled_uncounted
 def note_rejected(bar: int, entry_bar: int, side: int, whole: Ints, k: int) -> None:
-    """List a signal whose trade would be rejected."""
+    """List a signal without a trade: it would be rejected."""
     whole[k, 0], whole[k, 1], whole[k, 2] = bar, entry_bar, bar
     whole[k, 3], whole[k, 4], whole[k, 5] = NO_TRADE, side, 0
 
@@ -291,7 +291,7 @@ def open_position(
     end: int,
     stack: Floats,
 ) -> tuple[Position, float, float]:
-    """The position of a signal, its risk, 0 where it is rejected, and what its trail reads."""
+    """The position of a signal, its risk, 0 if rejected, and the value of its trail."""
     stop_form, aim_form = load_value(asks.forms, STOPS, side), load_value(asks.forms, TARGETS, side)
     entry_bar = bar + 1 + asks.delay[p]
     entry = load_value(prices.bars, OPEN, entry_bar)
@@ -320,7 +320,7 @@ def open_position(
 def read_formula(
     asks: AskedFormulas, p: int, part: int, side: int, bar: int, stack: Floats
 ) -> float:
-    """Value of a stop, target or trailing stop at a bar; 0 where it reads nothing."""
+    """Value of a stop, target or trailing stop at a bar; 0 without a row to read."""
     formula = 2 * part + side
     begin, end = load_value(asks.spans, formula, 0), load_value(asks.spans, formula, 1)
     return value_of_formula(asks.steps, begin, end, asks.rows, asks.leaves, p, bar, stack)

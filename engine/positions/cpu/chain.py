@@ -112,5 +112,5 @@ def chain(
 
 @compiled_part
 def bars_held(entry_bar: int, exit_bar: int, is_at_open: bool) -> int:
-    """Bars in the market; one that is left at its open is none."""
+    """Bars in the market, without a bar that is left at its open."""
     return exit_bar - entry_bar + 1 - int(is_at_open)

@@ -1,8 +1,8 @@
 """Where positions end: the first bar that reaches a price, whether the stop stays or moves.
 
-What the clock and the window decide is known at the entry: one bar at whose open, and one at whose
-close a position ends at the latest. Where one ends is looked for in eight bars at a time; shorts
-whose stops move are longs of prices that are multiplied by -1, which rounds nothing.
+Ends by the clock and the window are known at the entry: one bar for an open, one for the latest
+close of a position. Other ends are looked for in eight bars at a time; shorts
+with moving stops are longs of prices that are multiplied by -1, which rounds nothing.
 """
 
 from typing import NamedTuple
@@ -67,8 +67,8 @@ class Position(NamedTuple):
     stop: float  # first stop
     target: float  # may be infinite
     asked: int  # condition that asks it to leave; -1: none
-    clock_bar: int  # bar at whose open the clock ends it, in another session; or `NEVER`
-    close_bar: int  # bar at whose close it ends at the latest
+    clock_bar: int  # the clock ends it at the open of this bar, in another session; or `NEVER`
+    close_bar: int  # it ends at the close of this bar at the latest
     close_reason: int  # why
 
 
@@ -87,7 +87,7 @@ def find_exit(
 ) -> tuple[int, int, float, float]:
     """Bar, reason and price of an exit, and the last stop; each bar is read as a whole."""
     stop, best, begin, bar, how, reason = at.stop, at.entry, at.entry_bar, 0, GOES_ON, SESSION
-    # From this gain on the stop moves; what is no number is never reached.
+    # From this gain on the stop moves; NaN is never reached.
     gain = np.fmin(follow.follow_gain, follow.even_gain)
     walks = follow.form != NONE and gain <= 0.0
     while how == GOES_ON:
@@ -197,7 +197,7 @@ def read_finer_bars(
 
 @compiled_uncounted
 def is_at_open(at: Position, bar: int, reason: int) -> bool:
-    """Whether an exit is at the open of its bar; the clock's may be at a close."""
+    """True if an exit is at the open of its bar; the clock's may be at a close."""
     return reason in (SIGNAL, STOP_GAP) or (reason == SESSION and bar == at.clock_bar)
 
 
@@ -214,21 +214,21 @@ def find_open_exit(words: Words, at: Position, begin: int, last: int) -> tuple[i
 
 @compiled_uncounted
 def build_levels(at: Position, stop: float, gain: float) -> Levels:
-    """Events that end or change a position whose stop rests."""
+    """Events that end or change a position with a resting stop."""
     lower, upper = (stop, at.target) if at.side == 0 else (at.target, stop)
     return Levels(lower, upper, at.side, at.entry, gain)
 
 
 @compiled_uncounted
 def is_stopped(prices: Extremes, at: Position, bar: int, stop: float) -> bool:
-    """Whether a bar reaches the stop."""
+    """True if a bar reaches the stop."""
     against: float = load_value(prices.bars, LOW + at.side, bar)
     return against <= stop if at.side == 0 else against >= stop
 
 
 @compiled_uncounted
 def is_hit(prices: Extremes, at: Position, bar: int, stop: float) -> bool:
-    """Whether a bar reaches the stop or the target."""
+    """True if a bar reaches the stop or the target."""
     best: float = load_value(prices.bars, HIGH - at.side, bar)
     is_target = best >= at.target if at.side == 0 else best <= at.target
     return is_target or is_stopped(prices, at, bar, stop)

@@ -61,7 +61,7 @@ def list_totals(folded: Floats) -> Ints:
 
 
 def extract_results(listed: Listed, times: Ints, *, has_sides: bool) -> Results:
-    """Results of trades on a series whose bars open at times [T]; all longs without sides."""
+    """Results of trades on a series with bars that open at times [T]; all longs without sides."""
     r = np.ascontiguousarray(listed.numbers[:, R])
     side = listed.whole[:, SIDE].astype(np.int8) if has_sides else np.ones(len(r), np.int8)
     return Results(listed.firsts, listed.counts, times[listed.whole[:, EXIT_BAR]], r, side)
@@ -69,7 +69,7 @@ def extract_results(listed: Listed, times: Ints, *, has_sides: bool) -> Results:
 
 @compiled_part
 def with_room(rows: Rows, used: int, more: int) -> Rows:
-    """Rows [n, m] of which some are used, with room for more: the same, or a longer copy."""
+    """Rows [n, m], some of them used, with room for more: the same, or a longer copy."""
     if used + more <= rows.shape[0]:
         return rows
     longer = np.empty((max(2 * rows.shape[0], used + more), rows.shape[1]), rows.dtype)

@@ -35,7 +35,7 @@ WHOLE, NUMBERS = 6, 7
 
 
 def begin_orders(inputs: OrderInputs, windows: Ints) -> tuple[Work, Floats]:
-    """As `begin_population`."""
+    """Begin as `begin_population` does."""
     out = np.full((len(inputs.asks.delay), len(windows), len(ACCUMULATORS)), np.nan)
     shared, rules = np.zeros(1, np.int64), inputs.rules
     legs = rules.legs
@@ -49,7 +49,7 @@ def begin_orders(inputs: OrderInputs, windows: Ints) -> tuple[Work, Floats]:
 
 
 def collect_orders(listed: Listed, legs: int, *, has_scale: bool) -> tuple[Ledger, Ints]:
-    """As `collect_trades`, of trades with so many targets.
+    """Collect as `collect_trades` does, of trades with so many targets.
 
     `has_scale`: sizes are measured by a row.
     """
@@ -87,12 +87,12 @@ def fold_each_order(
     """
     prices, population, rules, purse = inputs
     keeps = firsts.shape[0] > 0
-    # No literal, for which what is called with it would be compiled once more.
+    # No literal: its callees would be compiled once more for it.
     used: int = np.int64(0)  # type: ignore[assignment]
     # No formula needs more places than it has steps.
     stack = np.empty(len(population.steps) + 1)
     book = OrderBook(np.zeros(MARKS, np.int64), np.zeros(FIGURES), np.zeros(ROOM), stack)
-    # The same with numbers that a compiler knows: it leaves out of a loop what they rule out.
+    # The same with numbers that a compiler knows: it leaves ruled-out parts out of a loop.
     plain_rules = OrderRules(
         rules.per_side, rules.min_risk, rules.unit_fee, rules.tick_over, rules.tick_under,
         rules.even_leg, rules.even_form, rules.names_stops, False, rules.legs, rules.targets,
@@ -126,7 +126,7 @@ def fold_each_order(
                     Pair(p, bar, until, over),
                     OrderLists(whole, numbers, place, len(whole)),
                 )
-                # Each place where it is called is compiled for itself.
+                # Each call of it is compiled for itself.
                 if rules.is_plain:
                     take_orders(plain, pair, out[p, w], lists, book)
                 else:
@@ -141,7 +141,7 @@ def fold_each_order(
                         side = 1 if longs >= 0 and is_set(population.words, longs, bar) else -1
                         note_rejected(bar, bar + 1 + population.delay[p], side, whole, used)
                     elif coarse > 0.0 and whole[used, 3] == SIGNAL:
-                        # The same until the bar at whose open it is left.
+                        # The same until the bar that it leaves at the open.
                         over, place = whole[used, 2], used + 1
                         continue
                 note_coarse(coarse, is_last, whole, used)

@@ -1,4 +1,4 @@
-"""Positions that orders open: their levels, how they end, what is gained, the sums of a trade."""
+"""Positions that orders open: their levels, their ends, their gains, the sums of a trade."""
 
 from typing import NamedTuple
 
@@ -91,8 +91,8 @@ class OpenPosition(NamedTuple):
     margin_stop: float  # where the account is lost, if that is nearer, else the same
     risk: float
     reach: float  # distance at which the stop follows; for a share that of the best price
-    clock_bar: int  # bar at whose open the clock ends it, or `NEVER`
-    close_bar: int  # bar at whose close it ends at the latest
+    clock_bar: int  # the clock ends it at the open of this bar, or `NEVER`
+    close_bar: int  # it ends at the close of this bar at the latest
     close_reason: int  # why
 
 
@@ -108,7 +108,7 @@ class Walk(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Bar of the series, or one of the finer bars of which it is made up."""
+    """Bar of the series, or one of its finer bars."""
 
     bars: Floats  # [4, ...] as `Extremes.bars`, or finer ones
     k: int  # place there
@@ -230,7 +230,7 @@ def reach_targets(
 
 @compiled_uncounted
 def is_all_out(inputs: OrderInputs, p: int, side: int, marks: Ints) -> bool:
-    """Whether targets have taken all of a position."""
+    """True if targets have taken all of a position."""
     left = count_targets(inputs.rules, side)
     if left == 0 or load_value(inputs.asks.further, 2 * p + side, REST) > 0.0:
         return False
@@ -241,7 +241,7 @@ def is_all_out(inputs: OrderInputs, p: int, side: int, marks: Ints) -> bool:
 
 @compiled_uncounted
 def asks_exit(bars: Floats, asks: OrderedPopulation, p: int, at: OpenPosition, t: int) -> bool:
-    """Whether the close of a bar asks for a position's exit: its condition, between its bounds."""
+    """True if the close of a bar signals a position's exit: its condition, between its bounds."""
     condition, terms = load_value(asks.exits, p, at.side), asks.terms
     if condition < 0 or not is_set(asks.words, condition, t):
         return False
@@ -271,7 +271,7 @@ def leave_at_open(inputs: OrderInputs, p: int, at: OpenPosition, j: int) -> Way:
 
 @compiled_uncounted
 def is_gap(bars: Floats, at: OpenPosition, stop: float, k: int) -> bool:
-    """Whether a bar opens at the stop or beyond it."""
+    """True if a bar opens at the stop or beyond it."""
     opened = load_value(bars, OPEN, k)
     is_beyond: bool = opened <= stop if at.side == 0 else opened >= stop
     return is_beyond
@@ -279,7 +279,7 @@ def is_gap(bars: Floats, at: OpenPosition, stop: float, k: int) -> bool:
 
 @compiled_uncounted
 def is_stopped(bars: Floats, at: OpenPosition, stop: float, k: int) -> bool:
-    """Whether a bar reaches the stop."""
+    """True if a bar reaches the stop."""
     worst = load_value(bars, LOW + at.side, k)
     is_reached: bool = worst <= stop if at.side == 0 else worst >= stop
     return is_reached
@@ -302,7 +302,7 @@ def leave_at_stop(
 def leave_later(
     inputs: OrderInputs, p: int, at: OpenPosition, part: Part, reach: float, book: OrderBook
 ) -> Way:
-    """Exit by targets or at the close, in a bar whose prices went so far."""
+    """Exit by targets or at the close, in a bar with prices that reach them."""
     beyond = np.inf if at.side == 0 else -np.inf
     target = reach_targets(inputs.rules, at.side, part.j, reach, beyond, book)
     way = Way(STILL_OPEN, 0.0, False)
@@ -336,7 +336,7 @@ def follow_prices(
         moved = best + behind if is_short else best - behind
         if form == LEVEL:
             moved = read_formula(asks, p, TRAIL_PART, at.side, j, stack)
-        # What is unknown, infinite or no price moves nothing.
+        # An unknown or infinite value, or no price, moves nothing.
         if form != LEVEL or 0.0 < moved < np.inf:
             stop, mover = tighten(at.side, stop, mover, on_tick(rules, moved, is_short), TRAIL)
     if gone >= asks.break_even[p] * at.risk:
@@ -388,7 +388,7 @@ def compute_net(inputs: OrderInputs, p: int, at: OpenPosition, x: int, price: fl
 def compute_r(
     inputs: OrderInputs, p: int, at: OpenPosition, x: int, price: float, book: OrderBook
 ) -> float:
-    """R of a trade, net: of each target that was reached and of what was left."""
+    """R of a trade, net: of each reached target and of the rest."""
     row, count = 2 * p + at.side, count_targets(inputs.rules, at.side)
     rest = load_value(inputs.asks.further, row, REST)
     left = compute_net(inputs, p, at, x, price)
@@ -417,7 +417,7 @@ def list_trade(
     lists: OrderLists,
     book: OrderBook,
 ) -> None:
-    """Fold a trade that ends in a bar, and write it down where that is wanted."""
+    """Fold a trade that ends in a bar, and write it down on request."""
     asks, rules, purse, at = inputs.asks, inputs.rules, inputs.purse, walk.at
     side, row, count, price = at.side, 2 * p + at.side, count_targets(rules, at.side), way.price
     # Targets, and entries of the other side, are prices of their own; all others may slip.

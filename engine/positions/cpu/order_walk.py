@@ -1,7 +1,7 @@
 """Signals of both sides that place orders, one position at a time, and the fold.
 
 A walk goes from one bar of interest to the next: where an order begins to stand or is touched,
-where a position is asked to leave, or where prices reach its stop, a target or a gain at which the
+where a position has an exit signal, or where prices reach its stop, a target or a gain at which the
 stop moves. Bars between are passed by in blocks, or one by one while a stop follows prices.
 """
 
@@ -159,7 +159,7 @@ def step_bar(
     may_fill = is_free or rules.reverses
     if may_fill:
         place_orders(inputs, pair, j, out, book)
-    # A bar that touches something is read by the finer ones of which it is made up.
+    # A bar that touches something is read by its finer ones.
     bars, k, last_k, is_touched, is_whole = prices.bars, j, j, False, False
     if has_finer(asks):
         is_touched = touches_bar(inputs, at, stop, j, book)
@@ -203,7 +203,7 @@ def step_bar(
         # 2r, 4r and 5r.
         if at.side != FLAT and following.side != FLAT and way.reason == STILL_OPEN:
             way = Way(REVERSE, following.entry, True)
-        # First the position that was held, then the one that was opened.
+        # First the held position, then a new one.
         for turn in range(2):
             had_open = True
             if turn == 1 and following.side != FLAT:
@@ -247,7 +247,7 @@ def step_bar(
 
 @compiled_uncounted
 def is_at_stop(reason: int) -> bool:
-    """Whether a reason is a stop, wherever it stood."""
+    """True if a reason is a stop, wherever it stood."""
     return reason in (STOP_GAP, STOP, TRAIL, BREAK_EVEN, MARGIN)
 
 
@@ -255,7 +255,7 @@ def is_at_stop(reason: int) -> bool:
 def touches_bar(
     inputs: OrderInputs, at: OpenPosition, stop: float, j: int, book: OrderBook
 ) -> bool:
-    """Whether a bar touches an order that stands, or the stop or a target of a position."""
+    """True if a bar touches an order that stands, or the stop or a target of a position."""
     bars, is_touched = inputs.prices.bars, False
     for side in range(2):
         is_touched |= touch_order(bars, inputs.asks, side, j, book) != UNTOUCHED

@@ -31,8 +31,8 @@ AFTER, EXPIRES, BEYOND, REST, SLIPPAGE = range(5)
 """Columns of further numbers of a side."""
 
 STAKE, LEVERAGE, COOLDOWN, OFFSET, BOUNDS = range(5)
-"""Columns of numbers that both sides share: what a size takes, the largest leverage, bars of a
-cooldown, what a break-even adds to the entry; then bounds of exits, four a side."""
+"""Columns of numbers that both sides share: the number of a size, the largest leverage, bars of a
+cooldown, the addition of a break-even to the entry; then bounds of exits, four a side."""
 
 UNTOUCHED, AT_OPEN, WITHIN = range(3)
 """How a bar meets an order."""
@@ -48,8 +48,8 @@ ROOM = 8
 
 SINCE, STANDING, LAST, LEG_BARS = 0, 2, 4, 6
 """Places of whole numbers in a book, of longs and shorts each: bar from whose close on signals
-place orders, signal bar of the one that stands, the last bar in which it does; then bars in which
-targets were reached."""
+place orders, signal bar of the standing order, its last bar; then bars in which targets were
+reached."""
 
 LEVELS, PRICES, LEG_PRICES = 0, 2, 4
 """Places of prices in a book: what must be reached, the level of an order; then targets."""
@@ -105,7 +105,7 @@ class OrderRules(NamedTuple):
     tick_over: float  # numerator of the tick; 0: prices are as they come
     tick_under: float  # its denominator
     even_leg: int  # target after which the stop moves to the entry; 0: none
-    even_form: int  # of what a break-even adds to the entry
+    even_form: int  # of a break-even's addition to the entry
     names_stops: bool  # whether exits at stops that moved have reasons of their own
     reverses: bool  # whether an entry of the other side ends a position
     legs: int  # targets of a ladder; 0 where there is one at most
@@ -130,8 +130,8 @@ class Pair(NamedTuple):
     """An individual in a window."""
 
     p: int  # which individual
-    first: int  # first bar whose signal counts
-    last: int  # one past the last bar whose signal counts
+    first: int  # first bar with a signal that counts
+    last: int  # one past the last bar with a signal that counts
     end: int  # one past the last bar of the window
 
 
@@ -167,7 +167,7 @@ def find_slippage(rules: OrderRules, side: int) -> int:
 
 @compiled_uncounted
 def has_finer(asks: OrderedPopulation) -> bool:
-    """Whether there are finer bars."""
+    """True if the series has finer bars."""
     return bool(asks.finer_of.shape[1] > 0)
 
 
@@ -185,7 +185,7 @@ def find_trail(inputs: OrderInputs, side: int) -> int:
 
 @compiled_uncounted
 def rests(asks: OrderedPopulation, side: int) -> bool:
-    """Whether a side's orders wait for a price."""
+    """True if a side's orders wait for a price."""
     return bool(find_form(asks, ORDER_PART, side) != MARKET)
 
 
@@ -220,7 +220,7 @@ def slip_price(inputs: OrderInputs, p: int, side: int, price: float, bar: int, b
 
 @compiled_uncounted
 def asks_entry(asks: OrderedPopulation, p: int, side: int, t: int) -> bool:
-    """Whether a side's signal at a bar places an order, when it may."""
+    """True if a side's signal at a bar places an order, when allowed."""
     mine, other = load_value(asks.entries, p, side), load_value(asks.entries, p, 1 - side)
     if mine < 0 or not is_set(asks.words, mine, t):
         return False
@@ -244,7 +244,7 @@ def next_signal(asks: OrderedPopulation, pair: Pair, held: int, first: int, mark
 
 @compiled_uncounted
 def is_met_from_below(asks: OrderedPopulation, side: int) -> bool:
-    """Whether prices rise to a side's order: to a buy stop, and to a limit that sells."""
+    """True if prices rise to a side's order: to a buy stop, and to a limit that sells."""
     is_above: bool = (find_form(asks, ORDER_PART, side) == STOP_ORDER) == (side == 0)
     return is_above
 
@@ -280,7 +280,7 @@ def stand_order(inputs: OrderInputs, pair: Pair, side: int, t: int, book: OrderB
 
 @compiled_uncounted
 def place_orders(inputs: OrderInputs, pair: Pair, j: int, out: Floats, book: OrderBook) -> None:
-    """Have orders of a bar stand: a new one replaces its own side's, those that are over end."""
+    """Have orders of a bar stand: a new one replaces its own side's, expired ones end."""
     asks, marks, delay = inputs.asks, book.marks, find_delay(inputs, pair.p)
     t = j - 1 - delay
     for side in range(2):
@@ -382,7 +382,7 @@ def fill_price(
 def first_touched(
     bars: Floats, asks: OrderedPopulation, longs: int, shorts: int, k: int, book: OrderBook
 ) -> int:
-    """The side whose order a bar fills first, given how it meets each; -1 where it touches none."""
+    """The side with the first fill in a bar, given how it meets each; -1 if it touches no order."""
     marks, figures, side = book.marks, book.figures, -1
     if longs != UNTOUCHED and longs == shorts:
         side = 0 if marks[STANDING] <= marks[STANDING + 1] else 1

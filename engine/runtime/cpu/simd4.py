@@ -179,7 +179,7 @@ def take(builder, counters, place):
 
 
 def _sides(builder, words, first, shift):
-    """Truths that two bits of each word are 2, and that they are 0."""
+    """Truths by two bits of each word: they are 2, they are 0."""
     kind = ir.VectorType(ir.IntType(32), LANES)
     bytes_read = builder.load(_pointer(builder, words, first, kind), align=4)
     by = builder.trunc(shift, ir.IntType(32))
