@@ -125,7 +125,7 @@ class Backend(ABC):
 
     def with_costs(self, costs: Costs) -> "Backend":
         """The same with other costs, where rows can serve both."""
-        raise EngineError(f"{self.name} cannot change costs of rows that are there; use cpu")
+        raise EngineError(f"{self.name} cannot change the costs of finished rows; use cpu")
 
     @abstractmethod
     def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:

@@ -92,7 +92,7 @@ def choose_backend(device: str, workload: Workload | None = None) -> Choice:
     reason = why_absent(name)
     if reason:
         raise DeviceError(f"device '{device}' is not available: {reason}; use cpu or auto")
-    return Choice(name, "asked for by name", _gpus(device, numbers) if name == "cuda" else ())
+    return Choice(name, "chosen by name", _gpus(device, numbers) if name == "cuda" else ())
 
 
 def _gpus(device: str, numbers: str) -> tuple[int, ...]:

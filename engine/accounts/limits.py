@@ -40,8 +40,8 @@ def check_limits(strategy: Strategy, costs: Costs) -> None:
         return
     if strategy.entry is not None or strategy.reverse:
         raise EngineError(
-            "max_positions and max_leverage need entries at the market: what rests or reverses "
-            "asks for room at a fill, where limits are not checked yet"
+            "max_positions and max_leverage need entries at the market: an order that rests or "
+            "reverses needs room at its fill, and limits are not checked there yet"
         )
     stake = None if strategy.account is None else strategy.account.stake
     if isinstance(stake, Notional | Units):

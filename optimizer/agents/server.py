@@ -244,7 +244,7 @@ class Desk:
         """Runs of the folder, newest first, with their verdicts."""
         names = ("id", "status", "strategy", "verdict", "strength", "trades", "expected")
         runs = [_choose(one, *names) for one in (await self._list())[:MOST_RUNS]]
-        return _answer({"runs": runs, "tried": self._ideas.describe()}, "judge what is not judged")
+        return _answer({"runs": runs, "tried": self._ideas.describe()}, "judge the unjudged ones")
 
     @property
     def _in_runs(self) -> tuple[str, str]:

@@ -125,13 +125,13 @@ def advise(
     kind, _, text = first.partition(":")
     if kind == BROKEN:
         soft = quote_word(f"{text} soft")
-        return f"Loosen what failed most, or let it be missed: --constraint {soft}."
+        return f"Loosen the limit that failed most, or let it be missed: --constraint {soft}."
     if kind != UNDEFINED:
         return REMEDIES.get(kind, REMEDIES[TOO_FEW_TRADES])
     name = _find_metric(text)
     if find_constraint(text) is not None:
         return f"Leave out --constraint {quote_word(text)}: most candidates have no {name}."
-    return f"Search for what is defined, such as --objectives strength,mean_r, not {name}."
+    return f"Search for defined metrics, such as --objectives strength,mean_r, not {name}."
 
 
 def _list_missed_limits(
@@ -151,7 +151,7 @@ def _list_missed_limits(
             yield f"{name} undefined ({why.replace('_', ' ')})"
         elif kind == BROKEN and (bound := find_constraint(text)) and _is_missed(bound, value):
             limit = metric(name, bound.bound)
-            yield f"{name} {metric(name, value)} where {bound.sign} {limit} is asked"
+            yield f"{name} {metric(name, value)} beside a limit of {bound.sign} {limit}"
 
 
 def _evaluate(

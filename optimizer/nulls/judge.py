@@ -127,8 +127,8 @@ def _check_results(folder: NullFolder, results: Mapping[str, float]) -> None:
         )
     if wrong := [name for name, value in results.items() if not math.isfinite(value)]:
         raise ConfigError(
-            f"the result of {_name_some(wrong)} is no finite number; where a search finds nothing, "
-            "give what doing nothing is worth"
+            f"the result of {_name_some(wrong)} is no finite number; for a search that finds "
+            "nothing give the value of doing nothing"
         )
 
 

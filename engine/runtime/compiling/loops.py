@@ -154,7 +154,7 @@ class LoopCache(_Cache):
 
     def _write_code(self, path: Path, data: Any) -> None:  # noqa: ANN401
         if data.library.has_dynamic_globals or not all(each.can_cache for each in data.lifted):
-            LOG.warning("%s could not be kept: it reads what is this process's own", self._name)
+            LOG.warning("%s could not be kept: it reads objects of this process alone", self._name)
             return
         try:
             self._folder.mkdir(parents=True, exist_ok=True)

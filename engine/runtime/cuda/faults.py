@@ -72,9 +72,7 @@ def _raise_failure(error: RuntimeError) -> NoReturn:
         raise error
     reason = str(error).splitlines()[0]
     if any(refusal in reason for refusal in REFUSALS):
-        raise DeviceError(
-            f"the GPU refused what it was asked ({reason}): use --device cpu"
-        ) from error
+        raise DeviceError(f"the GPU refused an operation ({reason}): use --device cpu") from error
     lost = DeviceLostError.because(reason)
     _LOST.append(str(lost))
     raise lost from error
