@@ -94,13 +94,6 @@ class Backend(ABC):
         """Compute rows of any forms into their slots, in every series."""
         raise EngineError("rows of this strategy are computed as they are read")
 
-    def end_rows(self, ends: Sequence[int]) -> bool:
-        """Compute rows only up to a bar of each series [S]; whether the device can.
-
-        The call comes before any row is made.
-        """
-        return False
-
     @abstractmethod
     def begin(self, sent: Sent, slots: Slots | None) -> Callable[[], bool] | None:
         """Start to evaluate individuals whose rows are in slots [P, R].

@@ -99,7 +99,6 @@ class Engine:
             work_bytes=self._plan.work_bytes,
             threads=threads,
         )
-        self._ends = tuple(map(len, self.series))
         fill = self._backend.fill
         self._bank = RowBank(
             list_reads(self._case),
@@ -128,17 +127,6 @@ class Engine:
         """Rows computed so far; the other requested ones were in the bank."""
         return self._bank.computed
 
-    def end_rows(self) -> None:
-        """Let rows end with the last window of each series, before any is computed.
-
-        Other windows that end later are refused then.
-        """
-        ends = [1] * len(self.series)
-        for window in self.windows:
-            ends[window.series] = max(ends[window.series], window.end)
-        if self._backend.end_rows(ends):
-            self._ends = tuple(ends)
-
     def on(self, windows: Sequence[Window]) -> "Engine":
         """The same engine for other windows [W] of its series: what either computes serves both.
 
@@ -147,7 +135,7 @@ class Engine:
         """
         key = tuple(windows)
         if key not in self._kept:
-            check_windows(self.series, key, self._ends)
+            check_windows(self.series, key)
             if len(self._kept) == MOST_KEPT:
                 self._kept.clear()
             other = self._kept[key] = copy(self)  # a device keeps graphs for its windows

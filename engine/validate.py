@@ -86,10 +86,8 @@ def check_keeps_limits(maker: BackendMaker, costs: Costs) -> Costs:
     return costs
 
 
-def check_windows(
-    series: Sequence[Bars], windows: Sequence[Window], ends: Sequence[int] | None = None
-) -> None:
-    """Refuse windows that are none of a series, or go beyond a bar of each [S] if given.
+def check_windows(series: Sequence[Bars], windows: Sequence[Window]) -> None:
+    """Refuse windows that are none of a series.
 
     Raises:
         EngineError: When there is no series or window, or one does not lie in its series.
@@ -105,9 +103,4 @@ def check_windows(
             raise EngineError(
                 f"window {number} is bars {window.start} to {window.end}, "
                 f"series {window.series} has {len(series[window.series])}"
-            )
-        if ends is not None and window.end > ends[window.series]:
-            raise EngineError(
-                f"window {number} ends at bar {window.end}, "
-                f"rows of series {window.series} end at {ends[window.series]}"
             )

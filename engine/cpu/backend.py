@@ -96,11 +96,6 @@ class CpuBackend(Backend):
         """Bytes that are free on this host."""
         return free_host_bytes()
 
-    def end_rows(self, ends: Sequence[int]) -> bool:
-        """See `Backend`."""
-        self._filler.ends = tuple(ends)
-        return True
-
     def fill(self, requests: Sequence[RowRequest]) -> None:
         """Compute rows of any forms into their slots, in every series."""
         slots, bars = list_warm_ups(requests, self._longest)
@@ -184,7 +179,7 @@ class CpuBackend(Backend):
 
     def rows(self, slot: int, series: int) -> Floats:
         """A copy of one row [T], as it stands in its slot."""
-        row: Floats = self._markets[series].rows[slot, : self._filler.ends[series]].copy()
+        row: Floats = self._markets[series].rows[slot].copy()
         return row
 
 

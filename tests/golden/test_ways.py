@@ -108,7 +108,7 @@ def test_parts_of_series_are_the_whole(name):
 
 @pytest.mark.parametrize("name", NAMES[:-1])
 def test_engines_on_other_windows_and_on_old_memory(name, monkeypatch):
-    """Rows are shared, end with the last window, and are written where others stood."""
+    """Rows are shared, and are written where others stood."""
     asked, genomes, (sums, _) = ask(name)
     strategy, series, windows, costs = asked
     monkeypatch.setattr(row_memory, "_KEPT", [])
@@ -122,9 +122,6 @@ def test_engines_on_other_windows_and_on_old_memory(name, monkeypatch):
             del engine
             for memory in row_memory._KEPT:
                 memory[:] = 255
-    short = Engine(strategy, series, windows[1:2], costs, device="cpu")
-    short.end_rows()
-    assert_recorded("ended", sums[:, 1:2], short.evaluate(genomes))
 
 
 @pytest.mark.parametrize("name", ["seller_exhaustion", "mean_reversion", "crossings", "located"])

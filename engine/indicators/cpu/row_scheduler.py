@@ -64,8 +64,7 @@ class RowFiller:
         coders: Form to the map of its codes.
         threads: They compute.
 
-    `mended` counts the stretches of EMAs that had to be computed again; rows are computed up to bar
-    `ends` of each series, all of them at first.
+    `mended` counts the stretches of EMAs that had to be computed again.
     """
 
     def __init__(
@@ -84,19 +83,18 @@ class RowFiller:
             _build_columns(columns, self._maps, market)
             for columns, market in zip(sources, markets, strict=True)
         ]
-        self.ends = tuple(columns.n_bars for columns in self._columns)
         self._has_slots = markets[0].rows.ndim > 1
 
     def fill(self, requests: Sequence[RowRequest]) -> None:
         """Compute rows in every series."""
-        sizes = [
-            (columns.n_bars, end) for columns, end in zip(self._columns, self.ends, strict=True)
-        ]
-        works = {size: self._plan_work(requests, *size) for size in set(sizes)}
+        works = {
+            n_bars: self._plan_work(requests, n_bars)
+            for n_bars in {columns.n_bars for columns in self._columns}
+        }
         calls = [
             (columns, *work, np.empty(len(work.tasks)), np.zeros(3, np.int64))
-            for columns, size in zip(self._columns, sizes, strict=True)
-            for work in [works[size]]
+            for columns in self._columns
+            for work in [works[columns.n_bars]]
         ]
 
         def compute(_: int) -> None:
@@ -106,12 +104,12 @@ class RowFiller:
         self._threads.run(compute, sum(len(parts) for _, _, parts, *_ in calls))
         self.mended += sum(int(shared[MENDED]) for *_, shared in calls)
 
-    def _plan_work(self, requests: Sequence[RowRequest], n_bars: int, end: int) -> RowWork:
+    def _plan_work(self, requests: Sequence[RowRequest], n_bars: int) -> RowWork:
         rows = [self._build_row_tasks(request, n_bars) for request in requests]
         averages = [of_form for of_form in rows if of_form[0, KIND] == EMA]
-        bundles = [part for of_form in averages for part in self._bundles(of_form, end)]
+        bundles = [part for of_form in averages for part in self._bundles(of_form, n_bars)]
         others = [of_form for of_form in rows if of_form[0, KIND] != EMA]
-        pieces = _pieces(np.concatenate([NO_TASKS, *others]), end)
+        pieces = _pieces(np.concatenate([NO_TASKS, *others]), n_bars)
         ends = np.cumsum([0, *map(len, bundles), *[1] * len(pieces)])
         windows = pieces[pieces[:, LENGTH] <= n_bars, LENGTH]
         return RowWork(
