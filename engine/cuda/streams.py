@@ -86,11 +86,13 @@ class Lane(Generic[Work]):
 
     def finish(self) -> None:
         """Wait for a sent call, and read it into its ticket."""
-        ticket, self._ticket = self._ticket, None
+        ticket = self._ticket
         if ticket is None:
             return
         if self._stream is not None:
             wait_for_work(self._stream)
+        # Only now: a wait that was interrupted left launches that read what lies here.
+        self._ticket = None
         assert self.work is not None
         ticket.most, ticket.is_refused = self.work.read(ticket.sent.out, ticket.sent.account)
 

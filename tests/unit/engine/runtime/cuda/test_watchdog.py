@@ -40,3 +40,30 @@ def test_a_lane_that_hangs_ends_in_an_error_and_nothing_is_asked_after_it(monkey
     with pytest.raises(DeviceLostError, match="300 s"):
         device_errors(lambda: stream.query())()
     assert stream.asked == asked
+
+
+def test_a_lane_whose_wait_was_interrupted_is_waited_for_again():
+    """What it launched may still read what the next call would overwrite."""
+
+    class Interrupted:
+        asked = 0
+
+        def query(self):
+            self.asked += 1
+            if self.asked == 1:
+                raise KeyboardInterrupt
+            return True
+
+    class Buffers:
+        def read(self, out, account):
+            return 7, False
+
+    lane = Lane(torch.device("cpu"))
+    lane._stream, lane.work = Interrupted(), Buffers()
+    lane._ticket = ticket = Ticket(Sent(np.zeros((1, 1)), (), None, np.zeros((1, 1, 1))), None)
+    with pytest.raises(KeyboardInterrupt):
+        lane.finish()
+    assert lane.holds(ticket)
+    lane.finish()
+    assert ticket.most == 7
+    assert not lane.holds(ticket)
