@@ -105,19 +105,22 @@ class DeviceRowFiller:
         # An average waits for itself; sums of blocks keep the device busy beside it.
         if self._beside is not None:
             self._beside.wait_stream(torch.cuda.current_stream(market.device))
-        with torch.cuda.stream(self._beside):
-            if "ema" in plan.forms:
-                self._average(plan.forms["ema"], rows, stretch, state)
-        for name in ("sma", "zscore"):
-            if name in plan.forms:
-                self._make_windows(name, plan.forms[name], rows, stretch)
-        if "level" in plan.forms:
-            _, slots, sources = plan.forms["level"]
-            for slot, source in zip(slots.tolist(), sources.tolist(), strict=True):
-                begin = source * market.n_bars + stretch.first
-                rows[slot].copy_(market.columns[begin : begin + stretch.n_bars])
-        if self._beside is not None:
-            torch.cuda.current_stream(market.device).wait_stream(self._beside)
+        try:
+            with torch.cuda.stream(self._beside):
+                if "ema" in plan.forms:
+                    self._average(plan.forms["ema"], rows, stretch, state)
+            for name in ("sma", "zscore"):
+                if name in plan.forms:
+                    self._make_windows(name, plan.forms[name], rows, stretch)
+            if "level" in plan.forms:
+                _, slots, sources = plan.forms["level"]
+                for slot, source in zip(slots.tolist(), sources.tolist(), strict=True):
+                    begin = source * market.n_bars + stretch.first
+                    rows[slot].copy_(market.columns[begin : begin + stretch.n_bars])
+        finally:
+            # Also where memory ran out: others take the slots then.
+            if self._beside is not None:
+                torch.cuda.current_stream(market.device).wait_stream(self._beside)
         if plan.n_coded:
             grid = (-(-stretch.n_bars // CODED_BARS), plan.n_coded // CODED_ROWS)
             launch(code_kernel, grid, market.maps, plan.coded, rows, codes, stretch.first,
