@@ -265,7 +265,7 @@ def finish_window(x, anchor, left1, left2, right1, right2, w, k, FORM: tl.conste
 @triton.jit(do_not_specialize=["n_jobs", "n_tails"])
 def window_kernel(p_rows, p_table, p_tails, n_jobs, n_tails, FORM: tl.constexpr,
                   LANES: tl.constexpr):  # fmt: skip
-    """Windows by two-block sums; grid (jobs, shares of blocks, shares of a block), a lane a block.
+    """Windows by two-block sums; grid (jobs by groups of blocks, shares of a block).
 
     A lane carries the sums of a block, eight bars at a time. They start from 0, which is the same
     as from their first term, because no sum of theirs is ever -0. The sums of the left block's
@@ -276,13 +276,13 @@ def window_kernel(p_rows, p_table, p_tails, n_jobs, n_tails, FORM: tl.constexpr,
     A job's numbers are its window, and in how many shares blocks are finished. p_tails: [n, 2,
     n_tails] for the sums that are kept, those of a block at its begin over eight.
     """
-    job = tl.program_id(0)
+    job = tl.program_id(0) % n_jobs
     w, shares = at_line(p_table, WHOLE, n_jobs, job), 8 * at_line(p_table, ALSO, n_jobs, job)
-    k_begin = tl.program_id(2) * ((w + shares - 1) // shares * 8)
+    k_begin = tl.program_id(1) * ((w + shares - 1) // shares * 8)
     k_end = tl.minimum(k_begin + (w + shares - 1) // shares * 8, w)
     whole = w * 0
     first, bars = at_line(p_table, FROM, n_jobs, job), at_line(p_table, BARS, n_jobs, job)
-    block = first // w + tl.program_id(1) * LANES
+    block = first // w + tl.program_id(0) // n_jobs * LANES
     begin = (block + tl.arange(0, LANES)) * w
     m_block = begin < bars
     if (block * w >= bars) | (k_begin >= w):

@@ -52,8 +52,9 @@ def launch_windows(
     tails = torch.empty((n, 2, n_tails), dtype=torch.float64, device=rows.device)
     # One more where a block begins before the first bar.
     blocks = 1 + -(-bars // int(windows.min()))
-    launch(window_kernel, (n, -(-blocks // LANES), int(shares.max())), rows, table, tails, n,
-           n_tails, warps=1, FORM=form, LANES=LANES)  # fmt: skip
+    grid = n * -(-blocks // LANES), int(shares.max())
+    launch(window_kernel, grid, rows, table, tails, n, n_tails, warps=1, FORM=form,
+           LANES=LANES)  # fmt: skip
 
 
 def launch_chains(
