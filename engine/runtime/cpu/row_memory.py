@@ -9,7 +9,7 @@ import mmap
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import numpy as np
 import numpy.typing as npt
@@ -63,7 +63,9 @@ def _map(n_bytes: int) -> Memory:
     """Memory of small pages, which are taken as they are written."""
     mapped = mmap.mmap(-1, max(n_bytes, 1), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_NOHUGEPAGE"):
-        mapped.madvise(mmap.MADV_NOHUGEPAGE)
+        # A kernel without large pages refuses the advice.
+        with suppress(OSError):
+            mapped.madvise(mmap.MADV_NOHUGEPAGE)
     return np.frombuffer(mapped, np.uint8, n_bytes)
 
 
