@@ -130,7 +130,9 @@ class LimitedBackend(LanguageBackend):
         self, genomes: Floats, windows: Sequence[Window]
     ) -> Iterator[tuple[slice, ListedSignals, Admitted]]:
         """Signals of some individuals at a time, and what their accounts answer."""
-        limits, begin, size = build_limits(self._costs), 0, FEWEST
+        # Fewer where there is no room for the rows of more.
+        most = min(MOST, self._together)
+        limits, begin, size = build_limits(self._costs), 0, min(FEWEST, most)
         while begin < len(genomes):
             part = slice(begin, begin + size)
             listed = self._list_signals(genomes[part], windows)
@@ -138,7 +140,7 @@ class LimitedBackend(LanguageBackend):
             yield part, signals, signals.admit(windows, limits, self._workers)
             begin += size
             each = len(signals.exit_ns) // size + 1
-            size = max(FEWEST, min(MOST, MOST_SIGNALS // each))
+            size = min(most, max(FEWEST, MOST_SIGNALS // each))
 
     def _list_signals(self, genomes: Floats, windows: Sequence[Window]) -> Iterator[SeriesSignals]:
         """All signals of individuals, whatever came before them, series after series."""

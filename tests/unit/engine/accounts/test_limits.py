@@ -9,6 +9,7 @@ from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS
 from engine.batch import Engine
+from engine.cpu.limited import LimitedBackend
 from engine.errors import EngineError
 from engine.replay.parity import compare_ledgers
 from strategy import STRATEGIES
@@ -66,6 +67,21 @@ def test_a_position_is_over_when_the_next_bar_opens():
     entered = [(ledger.entry_bar.tolist(), ledger.exit_bar.tolist()) for ledger in ledgers]
     assert entered == [([1], [1]), ([2], [4])]
     assert [ledger.skipped for ledger in ledgers] == [0, 0]
+
+
+def test_no_more_individuals_are_listed_together_than_have_room_for_their_rows(monkeypatch):
+    """Where memory holds the rows of one, each is listed alone."""
+    strategy, genomes, series, windows, costs = draw_account(12)
+    listed, original = [], LimitedBackend._list_signals
+
+    def note(self, some, windows):
+        listed.append(len(some))
+        return original(self, some, windows)
+
+    monkeypatch.setattr(LimitedBackend, "_list_signals", note)
+    backend = LimitedBackend(strategy, series, costs, work_bytes=1)
+    assert len(backend.ledgers(genomes, None, windows)) == len(genomes) > 1
+    assert listed == [1] * len(genomes)
 
 
 def test_what_is_held_out_is_an_account_of_its_own():
