@@ -134,16 +134,16 @@ class CudaBackend(Backend):
         self._dispatch.drain()
         with on_device(self._device):
             self._candidates.forget(np.concatenate([request.slots for request in requests]))
-            self._admission.note(requests)
             whole = self._market.whole
             try:
+                self._admission.note(requests)
                 plan = self._filler.plan(requests)
                 slots, bars = list_warm_ups(requests, self._market.longest)
                 self._warm_ups_here[slots] = bars
                 overwrite(self._warm_ups, self._warm_ups_here)
                 self._filler.run(plan, self._rows, self._codes, whole)
-            except Exception:
-                # The device must not find rows that were not written.
+            except BaseException:
+                # The device must not find rows that were not written, also where Ctrl-C came.
                 self._admission.clear()
                 raise
 
