@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from data.bars import Bars
-from data.checks import VALUES
+from data.checks import PRICES, VALUES, Floats
 from data.errors import SourceError, describe_unwritten
 from data.save_parquet import file_name, write_parquet
 from data.timeframe import SECOND_NS
@@ -65,10 +67,13 @@ def _write_tradingview(bars: Bars, path: Path) -> None:
 def _write_text(table: "pa.Table", path: Path) -> None:
     from pyarrow import csv
 
+    for name in PRICES:
+        place = table.column_names.index(name)
+        table = table.set_column(place, name, [_spell(table.column(place).to_numpy())])
     with path.open("wb") as file:
         # The library quotes names, which some programs read as part of them.
         file.write(f"{','.join(table.column_names)}\n".encode())
-        csv.write_csv(table, file, csv.WriteOptions(include_header=False))
+        csv.write_csv(table, file, csv.WriteOptions(include_header=False, quoting_style="none"))
 
 
 def _write_freqtrade(bars: Bars, path: Path) -> None:
@@ -76,6 +81,12 @@ def _write_freqtrade(bars: Bars, path: Path) -> None:
 
     table = _build_table(bars, "date", MILLISECOND_NS, {})
     feather.write_feather(table, path, compression="lz4")
+
+
+def _spell(values: Floats) -> "list[str]":
+    """Numbers with all 17 digits, so that round prices do not show which market is real."""
+    spelt: list[str] = np.char.mod("%#.17g", values).tolist()
+    return spelt
 
 
 def _name_csv(bars: Bars) -> str:

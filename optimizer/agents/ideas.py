@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,6 +19,9 @@ from optimizer.store.searches import LARGEST_BYTES, note_try, read_list, write_l
 FOLDER, TRIED = "ideas", "tried.json"
 
 DIGITS = 16
+
+MOST_GENE_BYTES = 20_000
+"""Bytes of all genes of a try, as the list of tries has them."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +49,16 @@ class Ideas:
             write_whole(path, f"from strategy.words import *; {text}", may_follow=False)
         return path
 
-    def note(self, text: str, tool: Literal["backtest", "search"], **genes: float | str) -> None:
+    def note(
+        self, text: str, tool: Literal["backtest", "search"], genes: Mapping[str, float | str]
+    ) -> None:
         """Note a try; a backtest counts as a question of the folder, as a search does by itself.
 
         Raises:
+            ConfigError: When the list could not hold the genes.
             StoreError: When the list cannot be read or written.
         """
+        _check_genes(genes)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         made = Try(now, hash_text(text), tool, genes)
         path = self.runs / FOLDER / TRIED
@@ -75,6 +83,16 @@ class Ideas:
         return f"{ideas} tried in this folder, by {' and '.join(counts)}."
 
 
+def _check_genes(genes: Mapping[str, float | str]) -> None:
+    """Refuse genes that would make the list of tries unreadable."""
+    try:
+        size = len(json.dumps(genes, ensure_ascii=False, allow_nan=False).encode())
+    except ValueError:
+        raise ConfigError("genes must be finite numbers or words") from None
+    if size > MOST_GENE_BYTES:
+        raise ConfigError(f"genes have {size:,} bytes, {MOST_GENE_BYTES:,} at most")
+
+
 def hash_text(text: str) -> str:
     """Name of a text."""
     return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
@@ -86,7 +104,8 @@ def require_run_id(text: str) -> str:
     Raises:
         ConfigError: When it is neither.
     """
-    if text != "latest" and not all(sign.isalnum() or sign == "-" for sign in text or "."):
+    # A minus in front would be a flag of the command.
+    if not re.fullmatch(r"[0-9A-Za-z][0-9A-Za-z-]*", text):
         raise ConfigError(
             f"run {text[:40]!r}: name the id of a run, as list_runs has it, or latest"
         )

@@ -138,7 +138,7 @@ class Desk:
         """
         path, values = self._keep(text), genes or {}
         flags = [flag for name, value in values.items() for flag in ("--set", f"{name}={value}")]
-        self._ideas.note(text, "backtest", **values)
+        self._ideas.note(text, "backtest", values)
         ended = await self._run(
             "backtest", "--strategy", str(path), *self._owner.trades, *flags, "--json"
         )
@@ -170,7 +170,7 @@ class Desk:
         else:
             self._check_size(population, generations)
             path = self._keep(text)
-            self._ideas.note(text, "search")
+            self._ideas.note(text, "search", {})
             seconds = max(1.0, self._owner.limits.seconds - MARGIN_S)
             words = [
                 "evolve", "--strategy", str(path), *self._owner.search, "--population",

@@ -130,7 +130,8 @@ def parse_constraint(text: str) -> Constraint:
         raise ConfigError(f"constraint {quote(text)} names neither a metric nor a gene")
     if not right.is_constant:
         left, right = FormulaNode("-", (left, right)), FormulaNode("number")
-    bound = evaluate_constant(right)
+    # A zero has no sign: -0 and 0 are one bound, of one name.
+    bound = evaluate_constant(right) + 0.0
     if not abs(bound) <= LARGEST_MISS:
         raise ConfigError(f"constraint {quote(text)}: {right.text} is no number, or too large")
     try:

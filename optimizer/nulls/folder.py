@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from data.bars import Bars, Window
 from data.checks import VALUES
+from data.files import taking_turns
 from data.foreign_files import FORMS, write_foreign
 from data.load import load_bars
 from data.table import LoadOptions
@@ -210,17 +211,21 @@ def add_markets(
         ConfigError: When there is no such folder, or the bars are others.
         DataError: When bars cannot be read or written.
     """
-    folder = NullFolder.open(path)
-    _check_count(folder.copies + count)
+    NullFolder.open(path)
     series, windows = _load_markets(config, symbol)
-    manifest = folder.manifest
-    facts = map(
-        _describe_series, _end_series(series, windows), windows, [manifest.form] * len(series)
-    )
-    if tuple(facts) != manifest.series:
-        raise ConfigError(f"{path}: was made of other bars; name the same DATA, range and flags")
-    markets = NullMarkets(series, windows, manifest.seed, manifest.keep, threads=config.threads)
-    return _add_batch(folder, markets, (), count)
+    with taking_turns(path):
+        folder = NullFolder.open(path)
+        _check_count(folder.copies + count)
+        manifest = folder.manifest
+        facts = map(
+            _describe_series, _end_series(series, windows), windows, [manifest.form] * len(series)
+        )
+        if tuple(facts) != manifest.series:
+            raise ConfigError(
+                f"{path}: was made of other bars; name the same DATA, range and flags"
+            )
+        markets = NullMarkets(series, windows, manifest.seed, manifest.keep, threads=config.threads)
+        return _add_batch(folder, markets, (), count)
 
 
 def read_json(path: Path) -> object:

@@ -16,6 +16,7 @@ from statistics import median
 from typing import Literal
 
 from data.errors import list_some
+from data.files import taking_turns
 from data.shell import write_command
 from optimizer.atomic_write import write_whole
 from optimizer.config.run_config import read_page
@@ -69,14 +70,15 @@ def judge_results(folder: NullFolder, results: Mapping[str, float]) -> NullVerdi
         StoreError: When the folder is damaged.
     """
     _check_results(folder, results)
-    earlier = _read_looks(folder)
     now = Look(datetime.now(UTC).isoformat(timespec="seconds"), {**results})
-    if all(look.results != now.results for look in earlier):
-        known = [look.payload() for look in (*earlier, now)]
-        write_whole(folder.path / LOOKS, encode(known, what=LOOKS))
+    with taking_turns(folder.path):
+        earlier = _read_looks(folder)
+        if all(look.results != now.results for look in earlier):
+            known = [look.payload() for look in (*earlier, now)]
+            write_whole(folder.path / LOOKS, encode(known, what=LOOKS))
     labels = folder.open_seal()
     looks = _count_searches([*earlier, now])
-    is_rank = all(len(look.results) == len(results) for look in earlier if now.extends(look))
+    is_rank = all(len(look.results) == len(results) for look in earlier)
     return _build_verdict(folder, results, labels, looks, is_rank=is_rank)
 
 

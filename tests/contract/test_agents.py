@@ -1,6 +1,7 @@
 """Tools for an agent: a session by the official client, refusals, limits, two at once, kills."""
 
 import json
+import math
 import os
 import signal
 import sys
@@ -126,6 +127,7 @@ async def refuse_all(client):
         ("search", {"resume": "../runs"}, "run '../runs': name the id of a run"),
         ("judge", {"run": "/etc"}, "run '/etc': name the id of a run"),
         ("judge", {"run": "latest", "null": -1}, "null must be from 0 to 100,000"),
+        ("judge", {"run": "--help"}, "run '--help': name the id of a run"),
         ("expected", {"run": ""}, "run '': name the id of a run"),
         ("signal", {"run": "20200101-000000-abcdef"}, "there is no run"),
     ]
@@ -134,6 +136,25 @@ async def refuse_all(client):
         assert said.startswith(line), (tool, said)
         assert len(said.splitlines()) == 1
     assert list_noted(Path("runs")) == before
+
+
+HOSTILE = {
+    "endless": ({"sold": math.inf}, "genes must be finite numbers or words"),
+    "half_a_character": ({"\ud800": 1.0}, "genes must be finite numbers or words"),
+    "huge": ({"sold": "4" * 60_000_000}, "genes have 60,000,012 bytes, 20,000 at most"),
+    "other_names": ({"text": 1.0, "tool": 2.0}, "gene 'text' is unknown"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_hostile_genes_leave_the_list_of_tries_whole(desk, case):
+    """A line, and the folder goes on."""
+    genes, line = HOSTILE[case]
+    tools = desk()
+    with pytest.raises(OptimizerError) as caught:
+        anyio.run(tools.backtest, IDEA, genes)
+    assert str(caught.value).startswith(line)
+    assert anyio.run(tools.list_runs)
 
 
 def test_two_clients_at_once(bars):

@@ -2,6 +2,7 @@
 
 import base64
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -157,6 +158,57 @@ def test_another_search_counts_once_more(command, exported):
     assert (verdict["looks"], verdict["p"]) == (2, 0.05)
     assert "2 searches were judged with this folder: p counts 2 times." in verdict["notes"]
     assert len(json.loads(Path("nulls/looks.json").read_text())) == 2
+
+
+def test_copies_after_any_look_make_p_that_of_the_bet(command, exported):
+    """Also where the results of the first look were changed: its rank told how many to add."""
+    exported("--count", 19)
+    command("null", "judge", "nulls", write_results(rank_values(19, 1)))
+    exported("--more", 20)
+    other = rank_values(39, 0) | {"real": 2.0}
+    verdict = command("null", "judge", "nulls", write_results(other), "--json").json
+    assert (verdict["form"], verdict["looks"]) == ("any time", 2)
+    assert verdict["p"] == pytest.approx(2 / compute_wealth(39, 0))
+
+
+def test_searches_judged_at_once_are_all_counted(exported):
+    """Each by a thread of its own."""
+    exported("--count", 1)
+    names = read_order()
+
+    def judge(number):
+        return optimizer.null_judge("nulls", dict.fromkeys(names, float(number))).looks
+
+    with ThreadPoolExecutor(8) as pool:
+        assert max(pool.map(judge, range(24))) == 24
+    assert len(json.loads(Path("nulls/looks.json").read_text())) == 24
+
+
+def test_copies_added_at_once_are_all_there(exported):
+    """And the folder can be judged."""
+    exported("--count", 1)
+
+    def add(_):
+        return optimizer.null_markets("nulls", data="csv:bars.csv", more=1)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert max(folder.copies for folder in pool.map(add, range(4))) == 5
+    assert len(read_order()) == 6
+    assert optimizer.null_judge("nulls", dict.fromkeys(read_order(), 1.0)).p == 1
+
+
+def test_round_prices_do_not_show_which_market_is_real(command):
+    """Every price has 17 digits, and all files of a form about one size."""
+    spec = write_market(Path("bars.csv"), 500)
+    frame = pd.read_csv("bars.csv", index_col=0).round(2)
+    frame.to_csv("bars.csv")
+    for form in ("csv", "tradingview"):
+        assert command("null", "export", "--count", 3, "--as", form, spec, form).code == 0
+        files = list(Path(form).glob("m*/*"))
+        assert len({path.stat().st_size for path in files}) <= 2, form
+        for path in files:
+            last = path.read_text().splitlines()[-1].split(",")
+            assert [len(cell.replace(".", "")) for cell in last[1:5]] == [17] * 4, path
 
 
 def test_a_look_is_recorded_before_the_seal_is_opened(command, exported):

@@ -13,6 +13,7 @@ from optimizer.goals.constraints import LEAST_MISS, over_windows, parse_constrai
         ("sharpe@worst > -1e-3", "sharpe@worst>-0.001"),
         ("trades >= 100 soft", "trades>=100.0 soft"),
         ("expectancy > 0 hard", "mean_r>0.0"),
+        ("cagr >= -0", "cagr>=0.0"),
     ],
 )
 def test_constraints_are_read_into_one_form(text, expected):

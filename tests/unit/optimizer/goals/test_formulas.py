@@ -136,6 +136,10 @@ COMPUTED = {
     "sharpe + 1": ({"sharpe": "no_variation"}, NAN, "no_variation"),
     "where(trades > 1, trades, sharpe)": ({"trades": 2.0, "sharpe": "no_trades"}, 2.0, ""),
     "where(sharpe > 1, trades, 0)": ({"trades": 2.0, "sharpe": "one_trade"}, NAN, "one_trade"),
+    "where(trades > 1, sharpe, cagr)": (
+        {"trades": 2.0, "sharpe": "one_trade", "cagr": "no_trades"}, NAN, "one_trade"),
+    "where(trades > 2, sharpe, cagr)": (
+        {"trades": 2.0, "sharpe": "one_trade", "cagr": "no_trades"}, NAN, "no_trades"),
     "min(profit_factor, 5)": ({"profit_factor": "no_losses"}, 5.0, ""),
     "1 / profit_factor": ({"profit_factor": "no_losses"}, 0.0, ""),
     "profit_factor - sortino": (
