@@ -1,7 +1,6 @@
 """Calls of the optimizer: each returns a result, prints nothing, and tells how far it is.
 
-A command declares its flags, calls one of these and shows the result; Python calls them by
-``optimizer.evolve`` and so on. Imports of a call happen when it is made.
+Commands and ``optimizer.evolve`` and so on are these. Imports of a call happen when it is made.
 """
 
 import time
@@ -63,7 +62,7 @@ def evolve(
     """Search, certify, record and judge.
 
     Args:
-        config: TOML file of settings, which those that are named win over.
+        config: TOML file of settings, or a configuration; those that are named win over it.
         resume: A run to go on with, as `load_run` takes it; of the settings only those that change
             no result may be named then.
         trust: Whether to trust that run from now on, as of `load_run`.
@@ -209,7 +208,7 @@ def backtest(
         member: Which one of the file, or of the run's front.
         engine: Computes it.
         trust: Whether to trust the run from now on, as of `load_run`.
-        config: TOML file of settings, which those that are named win over.
+        config: TOML file of settings, or a configuration; those that are named win over it.
         settings: As of `evolve`, also ``strategy`` and ``bars``.
 
     Returns:
@@ -226,12 +225,13 @@ def backtest(
     from optimizer.run.causal import prove_one, prove_shown
     from optimizer.run.task import check_genome_fits
 
-    if run is not None:
-        runs = Path(str(settings.pop("runs", "runs")))
-        if file is not None or config is not None:
-            other = "--genes" if file is not None else "--config"
-            raise ConfigError(f"a run and {other} both say what to backtest: leave one out")
-        source = Source(path=find_trusted(run, runs, trust=trust), member=member)
+    if run is not None and (file is not None or config is not None):
+        other = "--genes" if file is not None else "--config"
+        raise ConfigError(f"a run and {other} both say what to backtest: leave one out")
+    path = find_trusted(run, Path(str(settings.get("runs", "runs"))), trust=trust)
+    if path is not None:
+        settings = {name: value for name, value in settings.items() if name != "runs"}
+        source = Source(path=path, member=member)
         held: AbstractContextManager[RunConfig | None] = nullcontext()
     else:
         source = Source(file=None if file is None else Path(file), member=member)
@@ -316,16 +316,26 @@ def watch(
         settings: Which bars, as of `signal`.
 
     Returns:
-        The drift; its ``alarm_at`` is None where there is no alarm.
+        The drift, ``alarm_at`` None where there is no alarm. A report of the run is written anew.
 
     Raises:
         ConfigError: When too few trades on unseen bars are there to hold new ones against.
         StoreError: When the run has no result, or its members would trade otherwise now.
     """
+    from optimizer.report.page import renew_report
+    from optimizer.report.run import Run
     from optimizer.signals.drift import watch_run
     from optimizer.signals.source import read_clock
+    from optimizer.signals.unrecorded import may_record
+    from optimizer.store.files import REPORT
 
-    return watch_run(find_trusted(run, Path(runs), trust=trust), settings, read_clock(now))
+    path = find_trusted(run, Path(runs), trust=trust)
+    record = watch_run(path, settings, read_clock(now))
+    has_report = may_record(path) and (path / REPORT).is_file()
+    # Bars that have grown would take its charts away.
+    if has_report and not (watched := Run(path)).bars_problem:
+        renew_report(watched)
+    return record
 
 
 @takes_plain(ConfigError)
@@ -402,7 +412,7 @@ def scan(  # noqa: PLR0913 - each is given by its name
         history: Runs of each symbol to list.
         verify: How many symbols the readable definition replays: one in fifty, or all.
         is_kept: Whether classes are kept for the next scan, and compared with the last one.
-        config: TOML file of settings, which those that are named win over.
+        config: TOML file of settings, or a configuration; those that are named win over it.
         progress: Callback of each step, as of `evolve`.
         settings: Which bars, such as ``data=["bars"]`` and ``dedupe=True``, or ``bars``:
             symbols with a frame each, or one frame, as of `evolve`.
@@ -443,7 +453,7 @@ def power(
     Args:
         run: A recorded search, as `load_run` takes it; without one, settings say it.
         trust: Whether to trust the run from now on, as of `load_run`.
-        config: TOML file of settings, which those that are named win over.
+        config: TOML file of settings, or a configuration; those that are named win over it.
         cluster: Workers, as of `evolve`.
         progress: Callback of each step, as of `evolve`.
         settings: As of `evolve`; of a recorded search only where its bars are, and where it is
@@ -462,17 +472,19 @@ def power(
     from optimizer.report.run import Run
 
     runs = Path(str(settings.get("runs", "runs")))
+    path = find_trusted(run, runs, trust=trust)
     try:
-        if run is None:
+        if path is None:
             with (
                 _hold(settings, config, "power") as planned,
                 join_cluster(cluster, runs) as workers,
                 _show(progress) as show,
             ):
                 return measure_planned_power(planned, show, choose_executor(workers))
-        path = find_trusted(run, runs, trust=trust)
+        allowed = ("data", "runs", *OF_MACHINE)
+        named = [name for name in settings if name not in allowed]
         given = ["--config"] * (config is not None) + [
-            format_flag(name) for name in settings if name not in ("data", "runs", *OF_MACHINE)
+            name if name == "bars" else format_flag(name) for name in named
         ]
         if given:
             raise ConfigError(f"{given[0]}: run '{path.name}' says what it searched; leave it out")
@@ -575,10 +587,10 @@ def ui(
 def _hold(
     settings: Mapping[str, object], config: RunConfig | str | Path | None, where: str
 ) -> AbstractContextManager[RunConfig]:
-    """Configuration of settings over those of a file, as long as the block lasts."""
+    """Configuration of settings over those of another or a file, as long as the block lasts."""
     if isinstance(config, RunConfig):
-        return nullcontext(config)
-    if config is not None:
+        settings = overlaid(config.model_dump(exclude_unset=True), settings)
+    elif config is not None:
         where, settings = str(config), overlaid(read_toml(Path(config)), settings)
     return hold_settings(settings, where)
 

@@ -7,7 +7,7 @@ from optimizer.cli.flags import config_flags, option
 from optimizer.cli.help import Sectioned
 from optimizer.cli.shared import ALL, AsJson, ConfigFile, Front, Quiet, Trust, single_command
 from optimizer.cluster.address import Address
-from optimizer.config.run_config import resolve_config
+from optimizer.config.run_config import RunConfig, resolve_config
 from optimizer.errors import ParityError
 
 app = single_command()
@@ -51,7 +51,7 @@ def evolve_front(
         print_json({**result_json(result, judgement), "judgement_s": run.judgement_s})
     else:
         print_result(result, judgement, is_whole=front == "all")
-    if flags.get("report", True):
+    if flags.get("report", not isinstance(begun, RunConfig) or begun.report):
         from optimizer.report.page import write_report
 
         (stderr() if as_json else stdout()).say(f"report {write_report(run)}")

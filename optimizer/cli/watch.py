@@ -33,12 +33,13 @@ def watch_drift(
     from optimizer import api
     from optimizer.cli.console import print_json, stdout
     from optimizer.signals.unrecorded import describe_unrecorded, may_record
+    from optimizer.store.files import REPORT
 
     record = api.watch(run, runs=runs, now=now, trust=trust, **flags)
     watched = api.load_run(run, runs)
     if not may_record(watched.path):
         note(describe_unrecorded(watched.path))
-    elif watched.bars_problem:
+    elif (watched.path / REPORT).is_file() and watched.bars_problem:
         note("the report shows this once it is made from the run's own bars: report RUN --data")
     expected, outlook = watched.expected, watched.outlook
     if as_json:

@@ -239,18 +239,9 @@ class Charts:
         """Prices of a series with rows of the strategy, entries and exits of a member."""
         run = self._run
         frame = draw_market(run, require_place("the run", "series", series, len(run.series)))
-        lines, marks = (
-            self.rows(member, series),
-            price.entries_and_exits(self._trades(member), series),
-        )
+        lines = draw_price_rows(run, member, series)
+        marks = price.entries_and_exits(self._trades(member), series)
         return replace(frame, alt=marks.alt, data=[*frame.data, *lines, *marks.data])
-
-    def rows(self, member: int, series: int = 0) -> Sequence[Trace]:
-        """Lines of a strategy's rows that are prices."""
-        window = self._run.task.markets.ranges[series]
-        rows = [row for row in find_rows(self._run, member, series) if row.is_price]
-        bars = slice(window.start, window.end)
-        return price.draw_rows(rows, self._run.series[series].timestamp, bars)
 
     def trade(self, member: int, number: int) -> Chart:
         """One trade of a member bar by bar, with rows of the strategy.
@@ -328,10 +319,6 @@ class Charts:
             raise ConfigError(f"run '{self._run.id}' was not judged yet: judge it first")
         return judged.strength_at_costs(judgement.robust)
 
-    def is_first(self, member: int) -> bool:
-        """Whether it is the first of the members whose trades are known."""
-        return member == next(iter(self._known), None)
-
     def _trades(self, member: int) -> Trades:
         known = self._known.get(member)
         return self._run.trade_columns(member) if known is None else known
@@ -366,6 +353,14 @@ def collect_front_columns(run: Tables) -> dict[str, Floats]:
         str(name): genes[name] if name in genes else frame[name].to_numpy(np.float64)
         for name in frame.columns
     }
+
+
+def draw_price_rows(run: Tables, member: int, series: int) -> Sequence[Trace]:
+    """Lines of those rows of a member's strategy that are prices, on a whole series."""
+    window = run.task.markets.ranges[series]
+    rows = [row for row in find_rows(run, member, series) if row.is_price]
+    bars = slice(window.start, window.end)
+    return price.draw_rows(rows, run.series[series].timestamp, bars)
 
 
 def draw_heat_map(run: Tables, candidates: Candidates, pair: tuple[int, int], metric: str) -> Chart:

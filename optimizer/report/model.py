@@ -317,7 +317,7 @@ def _build_charts(
         idle.add("symbol")
     return {
         "equity": _lighten(charts.member_equity(member)),
-        "price": {str(s): _mark_prices(charts, member, trades, s) for s in shown},
+        "price": {str(s): _mark_prices(run, member, known, s) for s in shown},
         "month": charts.monthly(member),
         "sharpe": _lighten(charts.rolling_sharpe(member)),
         "distribution": charts.distribution(member),
@@ -332,10 +332,11 @@ def _lighten(chart: Chart) -> Chart:
     return replace(chart, data=data)
 
 
-def _mark_prices(charts: gallery.Charts, member: int, trades: Trades, series: int) -> Chart:
+def _mark_prices(run: Tables, member: int, known: Mapping[int, Trades], series: int) -> Chart:
     """Entries and exits in a series; of the member that a page opens with also its rows."""
-    marks = price.entries_and_exits(trades, series)
-    lines = charts.rows(member, series) if charts.is_first(member) else []
+    marks = price.entries_and_exits(known[member], series)
+    is_first = member == next(iter(known))
+    lines = gallery.draw_price_rows(run, member, series) if is_first else []
     return _lighten(replace(marks, data=[*lines, *marks.data]))
 
 

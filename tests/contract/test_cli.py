@@ -95,8 +95,10 @@ def test_flags_win_over_a_file_and_settings_are_printed_as_one(command, recordin
     expected = {"population": 8, "seed": 1, "memory": 2 * 10**9, "generations": 2, "judge": False,
                 "min_trades": 3, "holdout": "20%", "data": [f"csv:{folder}/bars.csv"]}  # fmt: skip
     assert config == make_config(expected, where="here")
-    found = command("evolve", "--config", "printed.toml", "--no-report", "--json").json
+    (tmp_path / "printed.toml").write_text(command("config", *flags, "--no-report").out)
+    found = command("evolve", "--config", "printed.toml", "--json").json
     assert found["front_hash"] == recorded["front_hash"]
+    assert not (tmp_path / found["path"] / "report.html").exists()
 
 
 def test_no_environment_variable_changes_a_configuration(command, monkeypatch):

@@ -115,3 +115,9 @@ def test_trades_since_are_watched(command):
     assert line in command("runs", "list").out
     grow(2600)
     assert command("runs", "verify", "latest").code == 0
+    line = command("watch", "latest").out.splitlines()[0]
+    (report,) = Path("runs").glob("*/report.html")
+    assert line in report.read_text()
+    report.unlink()
+    grow(4000)
+    assert command("watch", "latest", *LATE).err == ""

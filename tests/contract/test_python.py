@@ -13,7 +13,8 @@ import pytest
 import optimizer
 from data import DataError, load_bars
 from engine.errors import EngineError
-from optimizer.errors import OptimizerError
+from optimizer.config.run_config import RunConfig
+from optimizer.errors import ConfigError, OptimizerError
 from optimizer.report import page_html, write_report
 from strategy import StrategyError, words
 from tests.support.runs import record_run
@@ -221,3 +222,22 @@ def test_bars_of_a_recorded_run_stay(run, frame, monkeypatch):
     with pytest.raises(OptimizerError, match="stopped at once"):
         optimizer.evolve(population=8, runs="stopped", **frame)
     assert list(Path("stopped").glob("bars-*.parquet"))
+
+
+def test_settings_win_over_a_configuration():
+    """As over a file of one, and its other values stay."""
+    config = optimizer.backtest(config=RunConfig(fee_bp=1, min_trades=7), fee_bp=2).task.config
+    assert (config.fee_bp, config.min_trades) == (2, 7)
+
+
+@pytest.mark.parametrize("call", [optimizer.backtest, optimizer.power, optimizer.evolve])
+def test_trust_is_about_a_recorded_run(call):
+    """Without one nothing can be trusted."""
+    with pytest.raises(ConfigError, match="--trust is about a recorded run"):
+        call(trust=True)
+
+
+def test_power_of_a_run_takes_no_other_bars(run, frame):
+    """It says itself what it searched."""
+    with pytest.raises(ConfigError, match="bars: run 'one' says what it searched"):
+        optimizer.power(run.path, **frame)

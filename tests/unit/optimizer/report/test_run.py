@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from optimizer import load_run
+from optimizer.report.charts.chart import Chart
+from optimizer.report.gallery import Charts
 from optimizer.report.strategy_rows import find_rows
 from tests.support.commands import write_market
 from tests.support.runs import open_held_out, record_run
@@ -81,3 +83,10 @@ def test_prices_show_the_rows_by_which_a_member_trades(run):
     expected = run.apart(0, 1).rows()["row ema(close, ema_fast)"]
     window = run.windows[1]
     np.testing.assert_array_equal(row.values[window.start : window.end], expected)
+
+
+def test_each_name_of_plot_is_a_chart(run):
+    """A shell offers no name that cannot be drawn."""
+    names = dir(run.plot)
+    assert "front" in names
+    assert {getattr(Charts, name).__annotations__["return"] for name in names} == {Chart}
