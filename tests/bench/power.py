@@ -82,7 +82,7 @@ def measure_market(world: str, seed: int) -> dict[str, object]:
     task = make_task(*make_world(world, seed, LENGTH), **SETTINGS)
     setup = NullSetup(task, "none")
     with TemporaryDirectory() as folder, Pool() as pool, _make_store(folder) as store:
-        record = build_power_record(store, setup, ThisMachine(pool), "cpu", _ignore, _ignore)
+        record = build_power_record(store, setup, ThisMachine(pool), "cpu", _ignore)
         kept = Checkpoint(store, NullSettings(record.keep, "shuffled"), NullSearch)
         nulls = [kept.known[number + 1].value for number in range(record.nulls)]
     # Far from the shuffled markets that edges were planted into.

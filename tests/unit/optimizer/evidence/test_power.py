@@ -243,7 +243,7 @@ def test_searches_on_record_are_not_made_again(tmp_path):
         def measure():
             crew = Crew()
             setup = NullSetup(task, "none")
-            record = build_power_record(store, setup, crew, "cpu", lambda _: None, lambda _: None)
+            record = build_power_record(store, setup, crew, "cpu", lambda _: None)
             store.flush()
             return record, crew.begun
 

@@ -252,14 +252,14 @@ def test_limits_that_all_runs_have_are_kept(limited_runs):
 def test_a_portfolio_is_a_program_for_each_component(runs):
     """Of what its member trades, with its weight of the risk; limits are refused by name."""
     members = [("latest", 0), ("latest", None)]
-    programs = build_component_programs(members, [1.0, 0.5], runs, Costs(), "vectorbt")
+    programs = build_component_programs(members, [1.0, 0.5], Costs(), runs, "vectorbt")
     assert list(programs) == ["0/exported.py", "1/exported.py"]
     for text, weight in zip(programs.values(), (1.0, 0.5), strict=True):
         assert f"RISK_FRACTION = {0.01 * weight!r} " in text
     whole = optimizer.load_run("latest", runs).program(0, "vectorbt")
     assert programs["0/exported.py"].partition("Genes: ")[2] == whole.partition("Genes: ")[2]
     with pytest.raises(ConfigError, match="max_positions and max_leverage"):
-        build_component_programs(members, [0.5, 0.5], runs, Costs(max_positions=1), "vectorbt")
+        build_component_programs(members, [0.5, 0.5], Costs(max_positions=1), runs, "vectorbt")
 
 
 @pytest.mark.parametrize(
