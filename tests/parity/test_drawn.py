@@ -53,6 +53,12 @@ def test_drawn_strategies_on_cores(kind):
         assert sums[ACCUMULATOR_INDEX[name]] > 0, name
 
 
+def test_limits_count_targets_of_a_ladder_without_an_account():
+    """Such a stake has no shares of targets."""
+    sums = with_reference(100_103, "cpu", kind="finer-limits").sum(axis=(0, 1))
+    assert sums[ACCUMULATOR_INDEX["partials"]] > 0
+
+
 @needs_gpu
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kind", ["words", "orders", "exits", "accounts", "limits", "finer-limits"])

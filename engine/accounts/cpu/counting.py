@@ -157,13 +157,15 @@ def fold_trade(
     purse: Purse, sizing: Sizing, p: int, counted: Counted, k: int, sums: Floats
 ) -> None:
     """Fold a trade that is taken, sized from the cash before it."""
-    row, leg_bars, shares = 0 if counted.side[k] > 0 else 1, counted.leg_bar, sizing.shares[p]
-    legs = TradeLegs(
-        shares, row, sizing.rests[p, row], count_shares(shares, row, leg_bars.shape[1]),
-        leg_bars[k], 0, counted.figures[k], FIRST_LEG,
-    )  # fmt: skip
+    row, marks, figures = 0 if counted.side[k] > 0 else 1, counted.leg_bar[k], counted.figures[k]
+    shares, rest = sizing.shares[p], sizing.rests[p, row]
+    reached = TradeLegs(shares, row, rest, marks.size, marks, 0, figures, FIRST_LEG)
+    # Sizes that are shares of R have no shares of targets here.
+    number = count_shares(shares, row, min(marks.size, shares.shape[1]))
+    legs = TradeLegs(shares, row, rest, number, marks, 0, figures, FIRST_LEG)
     trade = read_figures(counted.figures, k)
-    count_trade(counted.reason[k], row, counted.held[k], counted.exit_bar[k], trade.r, legs, sums)
+    held, exit_bar = counted.held[k], counted.exit_bar[k]
+    count_trade(counted.reason[k], row, held, exit_bar, trade.r, reached, sums)
     fold_sized(purse, sizing.number[p], sizing.leverage[p], sums[EQUITY], trade, legs, sums)
 
 
