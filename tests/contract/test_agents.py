@@ -5,6 +5,7 @@ import math
 import os
 import signal
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import anyio
@@ -30,6 +31,12 @@ IDEA = """IDEA = strategy(
 """
 
 ENDLESS = "a = close\n" + "a = a + a\n" * 60 + IDEA.replace("close >", "a >")
+
+
+def run_apart(function, *arguments):
+    """Outcome of a coroutine function; in a thread of its own, as a browser may hold this one."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(anyio.run, function, *arguments).result()
 
 
 @pytest.fixture
@@ -105,7 +112,7 @@ def test_a_whole_session(bars):
                 assert said["next"]
             await refuse_all(client)
 
-    anyio.run(session)
+    run_apart(session)
     assert {path.name for path in Path().iterdir()} == {"bars.csv", "runs"}
 
 
@@ -152,9 +159,9 @@ def test_hostile_genes_leave_the_list_of_tries_whole(desk, case):
     genes, line = HOSTILE[case]
     tools = desk()
     with pytest.raises(OptimizerError) as caught:
-        anyio.run(tools.backtest, IDEA, genes)
+        run_apart(tools.backtest, IDEA, genes)
     assert str(caught.value).startswith(line)
-    assert anyio.run(tools.list_runs)
+    assert run_apart(tools.list_runs)
 
 
 def test_two_clients_at_once(bars):
@@ -172,7 +179,7 @@ def test_two_clients_at_once(bars):
                 group.start_soon(lambda sold=sold: _append(found, search(sold)))
         return found
 
-    found = anyio.run(both)
+    found = run_apart(both)
     assert {one["run"] for one in found} == {run.id for run in list_runs(Path("runs"))}
     tried = json.loads(Path("runs/ideas/tried.json").read_text())
     assert len({one["idea"] for one in tried}) == 2
@@ -199,7 +206,7 @@ def test_a_call_ends_at_its_limit(desk, limits, line):
     """With its processes."""
     others = _list_children()
     with pytest.raises(OptimizerError) as caught:
-        anyio.run(desk(**limits).describe_data)
+        run_apart(desk(**limits).describe_data)
     assert str(caught.value) == line
     assert _list_children() <= others
 
@@ -208,7 +215,7 @@ def test_an_endless_strategy_is_stopped(desk):
     """A text of ninety lines whose expression has 2^60 parts."""
     others = _list_children()
     with pytest.raises(OptimizerError) as caught:
-        anyio.run(desk(seconds=20).check_strategy, ENDLESS)
+        run_apart(desk(seconds=20).check_strategy, ENDLESS)
     assert len(str(caught.value).splitlines()) == 1
     assert _list_children() <= others
 
@@ -230,11 +237,11 @@ def test_a_search_that_was_killed_goes_on(desk):
             group.start_soon(lambda: _append(stopped, tools.search(IDEA, 2000, 60)))
         return json.loads(stopped[0])
 
-    stopped = anyio.run(search)
+    stopped = run_apart(search)
     assert stopped["stopped"] == "it was ended by signal 9"
     (run,) = list_runs(Path("runs"))
     assert (run.id, run.status) == (stopped["run"], "interrupted")
-    again = json.loads(anyio.run(lambda: tools.search(resume=run.id)))
+    again = json.loads(run_apart(lambda: tools.search(resume=run.id)))
     assert again["run"] == run.id
     (run,) = list_runs(Path("runs"))
     assert (run.status, run.generations) == ("finished", 61)
