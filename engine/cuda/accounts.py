@@ -68,6 +68,11 @@ class WindowGroup(NamedTuple):
         """Number of windows by series."""
         return tuple(number for part in self.parts for number in (part.number, len(part.windows)))
 
+    @property
+    def longest(self) -> int:
+        """Bars of the longest window."""
+        return int((self.table[:, 2] - self.table[:, 1]).max())
+
 
 class WordAccounts:
     """Positions on all series, as accounts take them.
@@ -96,7 +101,7 @@ class WordAccounts:
 
     def first_capacity(self, group: WindowGroup, *, is_listed: bool) -> int:
         """Signals that lists have room for at first."""
-        return first_capacity(int((group.table[:, 2] - group.table[:, 1]).max()))
+        return first_capacity(group.longest)
 
     def bytes_of_pair(self, capacity: int, *, keeps: bool, is_account: bool) -> int:
         """Bytes of the lists of an individual in a window."""

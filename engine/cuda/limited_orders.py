@@ -62,7 +62,7 @@ class LimitedOrders(OrderAccounts):
 
     def first_capacity(self, group: WindowGroup, *, is_listed: bool) -> int:
         """Signals that lists have room for at first."""
-        return first_capacity(int((group.table[:, 2] - group.table[:, 1]).max()))
+        return first_capacity(group.longest)
 
     def bytes_of_pair(self, capacity: int, *, keeps: bool, is_account: bool) -> int:
         """Bytes of the lists of an individual in a window."""

@@ -160,8 +160,7 @@ def fold_trade(
     row, marks, figures = 0 if counted.side[k] > 0 else 1, counted.leg_bar[k], counted.figures[k]
     shares, rest = sizing.shares[p], sizing.rests[p, row]
     reached = TradeLegs(shares, row, rest, marks.size, marks, 0, figures, FIRST_LEG)
-    # Sizes that are shares of R have no shares of targets here.
-    number = count_shares(shares, row, min(marks.size, shares.shape[1]))
+    number = count_shares(shares, row, marks.size)
     legs = TradeLegs(shares, row, rest, number, marks, 0, figures, FIRST_LEG)
     trade = read_figures(counted.figures, k)
     held, exit_bar = counted.held[k], counted.exit_bar[k]

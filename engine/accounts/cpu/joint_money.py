@@ -139,10 +139,9 @@ def fold_chosen(
             if strands[earlier] == strands[turn]:
                 cash = cash + gains[earlier] if cash + gains[earlier] > 0.0 and cash > 0.0 else 0.0
         row = 0 if sides[k] > 0 else 1
-        number_of_legs = count_shares(shares, row, min(leg_bars.shape[1], shares.shape[1]))
-        legs = TradeLegs(
-            shares, row, rests[row], number_of_legs, leg_bars[k], 0, figures[k], FIRST_LEG
-        )
+        marks = leg_bars[k]
+        number_of_legs = count_shares(shares, row, marks.size)
+        legs = TradeLegs(shares, row, rests[row], number_of_legs, marks, 0, figures[k], FIRST_LEG)
         trade = read_figures(figures, k)
         gains[turn] = fold_sized(purse, number, leverage, cash, trade, legs, sums)
         worths[turn + 1] = sums[EQUITY]

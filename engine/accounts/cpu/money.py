@@ -204,8 +204,11 @@ def fold_sized(
 
 @compiled_uncounted
 def count_shares(shares: Floats, row: int, most: int) -> int:
-    """Targets of a side, up to so many; missing ones have no share."""
-    count = most
+    """Targets of a side, up to so many; missing ones have no share.
+
+    A size that is a share of R has no shares of targets at all.
+    """
+    count: int = min(most, shares.shape[1])
     while count > 0 and shares[row, count - 1] == 0.0:
         count -= 1
     return count
