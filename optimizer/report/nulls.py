@@ -9,7 +9,7 @@ from optimizer.formatting import number
 from optimizer.grades import GRADE_WORDS
 from optimizer.nulls.judge import NullVerdict
 from optimizer.report.charts.judged import null_strengths
-from optimizer.report.page import load_plotly, policy, read_script, render_page
+from optimizer.report.page import render_charts
 
 
 def write_null_page(verdict: NullVerdict, path: Path) -> Path:
@@ -24,7 +24,6 @@ def write_null_page(verdict: NullVerdict, path: Path) -> Path:
 
 def build_null_page(verdict: NullVerdict) -> str:
     """The page of a verdict on results: its sentence, all results, and a chart of them."""
-    script = read_script("charts")
     charts = {"null": null_strengths(verdict.null, verdict.value, number_of="result")}
     page = {
         "sentence": verdict.sentence,
@@ -33,8 +32,7 @@ def build_null_page(verdict: NullVerdict) -> str:
         "word": GRADE_WORDS[verdict.grade].capitalize(),
         "rows": list(_list_rows(verdict)),
     }
-    rules = policy(script.encode(), load_plotly())
-    return render_page("null", charts, rules, script, page=page)
+    return render_charts("null", charts, page)
 
 
 def _list_rows(verdict: NullVerdict) -> Iterator[tuple[str, str, str, str, str]]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from jinja2 import Environment, StrictUndefined, Template
+from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from data.plain import takes_plain
@@ -107,6 +107,13 @@ def page_html(run: Tables, member: int | None = None) -> str:
     )
 
 
+def render_charts(name: str, charts: Mapping[str, Chart], page: Mapping[str, object]) -> str:
+    """A page from the template of a name whose script only draws charts."""
+    script = read_script("charts")
+    rules = policy(script.encode(), load_plotly())
+    return render_page(name, charts, rules, script, page=page)
+
+
 def render_page(name: str, data: object, policy: str, script: str, **values: object) -> str:
     """A page from the template of a name, with data and the library of charts packed in it."""
     page = _read_template(name).render(
@@ -124,10 +131,15 @@ def render_page(name: str, data: object, policy: str, script: str, **values: obj
 @cache
 def _read_template(name: str) -> Template:
     """The template of a name, compiled once."""
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    environment = Environment(
+        loader=FunctionLoader(read_asset),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+    )
     environment.filters["short"] = short
     environment.filters["whole_flags"] = whole_flags
-    return environment.from_string(read_asset(f"{name}.html"))
+    return environment.get_template(f"{name}.html")
 
 
 def short(text: object, most: int = LONGEST_TEXT) -> str:

@@ -10,7 +10,7 @@ from optimizer.portfolios.portfolio import PortfolioResult
 from optimizer.report.account import Curve, describe_drawdowns, monthly_returns, worst_drawdowns
 from optimizer.report.charts import account
 from optimizer.report.charts.chart import Chart
-from optimizer.report.page import load_plotly, policy, read_script, render_page
+from optimizer.report.page import render_charts
 from optimizer.store.caveats import describe_account, name_limits
 
 TILES = (
@@ -37,11 +37,7 @@ def write_portfolio_page(result: PortfolioResult, path: Path) -> Path:
 
 def build_portfolio_page(result: PortfolioResult) -> str:
     """The page of a portfolio: its account, its components alone, and how alike they are."""
-    script = read_script("charts")
-    rules = policy(script.encode(), load_plotly())
-    return render_page(
-        "portfolio", _build_charts(result), rules, script, page=_render_static(result)
-    )
+    return render_charts("portfolio", _build_charts(result), _render_static(result))
 
 
 def _build_charts(result: PortfolioResult) -> Mapping[str, Chart]:
