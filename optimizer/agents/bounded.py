@@ -22,7 +22,7 @@ MOST_OUTPUT_BYTES = 50_000_000
 
 @dataclass(frozen=True)
 class CallLimits:
-    """CallLimits of a command, which the owner of the machine sets."""
+    """Limits of a command, which the owner of the machine sets."""
 
     seconds: float
     memory_bytes: int

@@ -188,12 +188,10 @@ def export_markets(
         )
     series, windows = _load_markets(config, symbol)
     markets = NullMarkets(series, windows, config.seed, config.null_keep, threads=config.threads)
-    facts = tuple(
-        map(_describe_series, _end_series(series, windows), windows, [form] * len(series))
-    )
+    real = _end_series(series, windows)
+    facts = _describe_series(real, windows, form)
     manifest = Manifest(form, facts, config.seed, markets.keep, is_mirrored)
-    empty = NullFolder(path, manifest)
-    return _add_batch(empty, markets, _end_series(series, windows), count)
+    return _add_batch(NullFolder(path, manifest), markets, real, count)
 
 
 def add_markets(
@@ -217,10 +215,8 @@ def add_markets(
         folder = NullFolder.open(path)
         _check_count(folder.copies + count)
         manifest = folder.manifest
-        facts = map(
-            _describe_series, _end_series(series, windows), windows, [manifest.form] * len(series)
-        )
-        if tuple(facts) != manifest.series:
+        facts = _describe_series(_end_series(series, windows), windows, manifest.form)
+        if facts != manifest.series:
             raise ConfigError(
                 f"{path}: was made of other bars; name the same DATA, range and flags"
             )
@@ -271,9 +267,14 @@ def _end_series(series: Sequence[Bars], windows: Sequence[Window]) -> tuple[Bars
     return tuple(bars.until(window.end) for bars, window in zip(series, windows, strict=True))
 
 
-def _describe_series(bars: Bars, window: Window, form: str) -> SeriesFact:
-    file = FORMS[form].name_file(bars)
-    return SeriesFact(bars.symbol, bars.timeframe, file, window.start, bars.content_hash)
+def _describe_series(
+    series: Sequence[Bars], windows: Sequence[Window], form: str
+) -> tuple[SeriesFact, ...]:
+    name_file = FORMS[form].name_file
+    return tuple(
+        SeriesFact(bars.symbol, bars.timeframe, name_file(bars), window.start, bars.content_hash)
+        for bars, window in zip(series, windows, strict=True)
+    )
 
 
 def _add_batch(
