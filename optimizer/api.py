@@ -17,11 +17,11 @@ from optimizer import IS_PROGRAM
 from optimizer.cluster.address import Address
 from optimizer.cluster.joining import choose_evaluator, choose_executor, join_cluster
 from optimizer.config.evidence import EvidenceSettings
-from optimizer.config.keywords import JUDGE, OF_MACHINE, RUN, SIGNAL, list_types
+from optimizer.config.keywords import JUDGE, OF_MACHINE, RUN, SIGNAL, TRADES, list_types
 from optimizer.config.run_config import RunConfig, format_flag, make_config, overlaid, read_toml
 from optimizer.errors import ConfigError, ParityError, StoppedError
 from optimizer.forecasts.settings import ForecastSettings
-from optimizer.run.settings import hold_settings
+from optimizer.run.settings import Specs, build_data_flags, hold_settings
 from optimizer.run.trust import find_trusted
 from optimizer.showing import choose_show
 from optimizer.trend_scan.knobs import SCANNED
@@ -36,9 +36,6 @@ if TYPE_CHECKING:
     from optimizer.signals.source import Signal, SignalSource
     from optimizer.trend_scan.result import Scan
     from optimizer.viewing.serving import RunServer
-
-Specs = str | Path | Sequence[str | Path]
-"""Sources of bars."""
 
 SCAN: Mapping[str, object] = {**list_types(SCANNED), "bars": object}
 
@@ -121,7 +118,7 @@ def evolve(
         try:
             refuse_red(result.certificate)
         except ParityError as error:
-            error.path = result.path
+            error.run = run
             raise
         return run
 
@@ -165,7 +162,6 @@ def judge(
     from optimizer.evidence.judgement import read_judgement
     from optimizer.report.page import renew_report
     from optimizer.report.run import Run
-    from optimizer.report.tables import build_data_flags
     from optimizer.store import RunStore
 
     path, config = find_trusted(name, Path(runs), trust=trust), make_config(settings, where="judge")
@@ -231,6 +227,7 @@ def backtest(
     path = find_trusted(run, Path(str(settings.get("runs", "runs"))), trust=trust)
     if path is not None:
         settings = {name: value for name, value in settings.items() if name != "runs"}
+        _refuse_others(path, settings, TRADES)
         source = Source(path=path, member=member)
         held: AbstractContextManager[RunConfig | None] = nullcontext()
     else:
@@ -481,13 +478,8 @@ def power(
                 _show(progress) as show,
             ):
                 return measure_planned_power(planned, show, choose_executor(workers))
-        allowed = ("data", "runs", *OF_MACHINE)
-        named = [name for name in settings if name not in allowed]
-        given = ["--config"] * (config is not None) + [
-            name if name == "bars" else format_flag(name) for name in named
-        ]
-        if given:
-            raise ConfigError(f"{given[0]}: run '{path.name}' says what it searched; leave it out")
+        named = settings if config is None else {"config": config}
+        _refuse_others(path, named, ("data", "runs", *OF_MACHINE))
         with join_cluster(cluster, path.parent) as workers, _show(progress) as show:
             record = measure_power(path, settings, show, choose_executor(workers))
     except KeyboardInterrupt:
@@ -593,6 +585,14 @@ def _hold(
     elif config is not None:
         where, settings = str(config), overlaid(read_toml(Path(config)), settings)
     return hold_settings(settings, where)
+
+
+def _refuse_others(path: Path, settings: Mapping[str, object], allowed: Sequence[str]) -> None:
+    """Refuse settings that a recorded run says itself."""
+    for name in settings:
+        if name not in allowed:
+            flag = name if name == "bars" else format_flag(name)
+            raise ConfigError(f"{flag}: run '{path.name}' says what it searched; leave it out")
 
 
 def _show(progress: Watch | None) -> AbstractContextManager[Watch]:

@@ -1,5 +1,7 @@
 """Errors of a run, and the exit code that the command line gives each."""
 
+from typing import Any
+
 
 class OptimizerError(Exception):
     """A run cannot go on; the message has what, where and what to do next."""
@@ -45,7 +47,7 @@ class ParityError(OptimizerError):
     """The reference and the engine disagree, which is always a defect of ours."""
 
     exit_code = 1
-    path = ""  # of the run, which is recorded all the same
+    run: Any = None  # of an `evolve` that ended so; it is recorded all the same
 
 
 class StoppedError(OptimizerError):

@@ -40,9 +40,9 @@ def evolve_front(
                 config=begun, resume=resume, trust=trust, cluster=cluster, progress=show, **flags
             )
         except ParityError as error:
-            if not error.path:
+            if error.run is None:
                 raise
-            run, red = api.load_run(error.path), error
+            run, red = error.run, error
     from optimizer.cli.console import print_json, stdout
     from optimizer.cli.result import print_answer, print_result, result_json
 

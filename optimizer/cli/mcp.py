@@ -5,9 +5,10 @@ from typing import Annotated
 
 from optimizer.cli.flags import config_flags, option, write_flags
 from optimizer.cli.help import Sectioned
-from optimizer.cli.shared import TRADES, Runs, single_command
+from optimizer.cli.shared import Runs, single_command
 from optimizer.config.compute import DeviceSettings
 from optimizer.config.data import DataSettings
+from optimizer.config.keywords import TRADES
 from optimizer.config.search import GoalSettings
 from optimizer.errors import ConfigError
 

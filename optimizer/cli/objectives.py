@@ -3,7 +3,8 @@
 from typing import Annotated
 
 from optimizer.cli.flags import argument, config_flags
-from optimizer.cli.shared import TRADES, command_group
+from optimizer.cli.shared import command_group
+from optimizer.config.keywords import TRADES
 
 app = command_group("What a search can strive for.")
 

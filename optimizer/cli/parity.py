@@ -9,7 +9,6 @@ from optimizer.cli.help import Sectioned
 from optimizer.cli.notes import note
 from optimizer.cli.shared import (
     MOST,
-    TRADES,
     AsJson,
     ConfigFile,
     Member,
@@ -19,6 +18,7 @@ from optimizer.cli.shared import (
 )
 from optimizer.cluster.address import Address
 from optimizer.cluster.joining import join_cluster
+from optimizer.config.keywords import TRADES
 from optimizer.errors import ConfigError
 
 app = single_command()

@@ -7,8 +7,7 @@ import typer
 
 from optimizer.cli.app import AnsweringGroup
 from optimizer.cli.flags import argument, option
-from optimizer.config.compute import ComputeSettings
-from optimizer.config.data import CostSettings, DataSettings, StrategySettings, WindowSettings
+from optimizer.config.data import DataSettings
 from optimizer.config.run_config import RunConfig
 
 ConfigFile = Annotated[Path | None, option("--config", "TOML file; flags win over it.", "FILE")]
@@ -42,12 +41,6 @@ Quiet = Annotated[bool, option("--quiet", "Show no progress.")]
 
 ALL = tuple(RunConfig.model_fields)
 """Flags of every knob."""
-
-MARKET = (*DataSettings.model_fields, *StrategySettings.model_fields, *ComputeSettings.model_fields)
-"""Flags of what is traded."""
-
-TRADES = (*MARKET, *WindowSettings.model_fields, *CostSettings.model_fields)
-"""Flags of what decides trades."""
 
 DATA = tuple(name for name in DataSettings.model_fields if name != "finer")
 READ = tuple(name for name in DATA if name != "data")

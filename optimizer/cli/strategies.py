@@ -5,7 +5,8 @@ from typing import Annotated
 
 from optimizer.cli.flags import argument, config_flags
 from optimizer.cli.notes import note
-from optimizer.cli.shared import TRADES, command_group
+from optimizer.cli.shared import command_group
+from optimizer.config.keywords import TRADES
 from optimizer.errors import ConfigError
 
 app = command_group("Strategies: list, words, new, check.")

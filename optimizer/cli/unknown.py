@@ -12,6 +12,9 @@ from optimizer.other_programs import describe_other, fold_name
 MOST_OWNERS = 4
 """Commands that have a flag, in a message."""
 
+SENSES = {"schedule": "--every and --train judge the search again and again through time"}
+"""Flags that another command has in another sense, and ours for what a person means."""
+
 Command = Any
 """A command of the library, whose own class is private."""
 
@@ -36,6 +39,8 @@ def explain_flag(flag: str, context: typer.Context, given: Sequence[str]) -> str
     is_slip = not owners and near_match(flag, own, only_slips=True) != ""
     answer = describe_other(flag, only_flags=is_slip)
     lacks = f"{here or 'the program'} has no {flag}"
+    if key in SENSES and "--every" in own:
+        return f"{lacks}: {SENSES[key]}"
     if owners:
         lacks += f": it belongs to {list_some(owners[:MOST_OWNERS], len(owners))}"
         return "; ".join(filter(None, [lacks, answer]))

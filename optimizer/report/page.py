@@ -266,8 +266,7 @@ def _render_static(run: Tables, chosen: Chosen | None) -> Mapping[str, object]:
         "rows": [
             ((str(member), member), *cells) for member, cells in zip(named, rows, strict=True)
         ],
-        "table_caption": f"{shown}, those that differ most first, then by "
-        f"{words(run.objectives[0])}",
+        "table_caption": shown + _describe_order(run, named),
         "closed": _describe_holdout(run),
         "glossary": [(name, anchor(name), meaning) for name, meaning in terms(run).items()],
         "anchors": {name: anchor(name) for name in terms(run)},
@@ -283,6 +282,12 @@ def _put_differing_first(run: Tables, named: Sequence[int]) -> Sequence[int]:
     pick = None if run.pick is None else run.pick.member
     first = [n for n in find_differing(run.members, run.objectives, pick, FIRST_ROWS) if n in named]
     return list(dict.fromkeys([*first, *named]))
+
+
+def _describe_order(run: Tables, named: Sequence[int]) -> str:
+    """End of the caption of a front: who comes first."""
+    by = f"by {words(run.objectives[0])}"
+    return f", {by}" if len(named) <= FIRST_ROWS else f", those that differ most first, then {by}"
 
 
 def _name_kind(run: Tables, column: str) -> str:

@@ -41,6 +41,7 @@ from optimizer.report.trades import (
 from optimizer.run.importance import measure_run_importance
 from optimizer.run.individuals import describe_individuals
 from optimizer.run.purposes import SHOW, restore_task
+from optimizer.run.settings import Specs, build_data_flags
 from optimizer.run.task import Task
 from optimizer.run.trade_details import list_details
 from optimizer.search.generation import Floats, final_front
@@ -52,17 +53,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from optimizer.report.history import History
-
-
-Specs = str | Path | Sequence[str | Path]
-"""Sources of bars."""
-
-
-def build_data_flags(data: Specs | None) -> dict[str, object]:
-    """The flags that say where bars are now; none where they have not moved."""
-    if data is None:
-        return {}
-    return {"data": [str(spec) for spec in ([data] if isinstance(data, str | Path) else data)]}
 
 
 @methods_take_plain(ConfigError)

@@ -1,14 +1,18 @@
 """Settings of a call from Python: strategies and bars in memory have names while it lasts."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 from data.plain import make_plain, quote_value
 from optimizer.config.run_config import RunConfig, make_config
 from optimizer.errors import ConfigError
 from strategy import STRATEGIES, StrategyError, load_strategy, register
 from strategy.model import Strategy
+
+Specs = str | Path | Sequence[str | Path]
+"""Sources of bars."""
 
 
 @contextmanager
@@ -38,6 +42,13 @@ def hold_settings(settings: Mapping[str, object], where: str) -> Iterator[RunCon
         raise ConfigError("bars is given in place of data: leave one of them out")
     with holding_frames(bars, make_config(named, where=where)) as config:
         yield config
+
+
+def build_data_flags(data: Specs | None) -> dict[str, object]:
+    """The flags that say where bars are now; none where they have not moved."""
+    if data is None:
+        return {}
+    return {"data": [str(spec) for spec in ([data] if isinstance(data, str | Path) else data)]}
 
 
 def _name_strategy(spec: object) -> str:

@@ -1,5 +1,6 @@
 """The result of evolve is one thing, however it is computed, and every part of it agrees."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -115,9 +116,10 @@ def test_a_red_certificate_is_exit_code_1_with_the_mismatch_in_full(command, mar
         "certify",
         lambda *given, **how: replace(honest(*given, **how), mismatches=2, first_mismatch=message),
     )
-    outcome = command("evolve", "--data", market, *SMALL)
+    outcome = command("evolve", "--data", market, *SMALL, "--json")
     assert outcome.code == 1
-    assert "2 MISMATCHES" in outcome.out
+    assert json.loads(outcome.out)["judgement_s"] > 0.0
+    assert "2 MISMATCHES" in command("runs", "show", "latest").out
     assert message.partition(": ")[2] in outcome.err
 
 

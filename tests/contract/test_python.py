@@ -237,7 +237,11 @@ def test_trust_is_about_a_recorded_run(call):
         call(trust=True)
 
 
-def test_power_of_a_run_takes_no_other_bars(run, frame):
-    """It says itself what it searched."""
-    with pytest.raises(ConfigError, match="bars: run 'one' says what it searched"):
-        optimizer.power(run.path, **frame)
+@pytest.mark.parametrize(
+    ("call", "setting"), [(optimizer.power, "bars"), (optimizer.backtest, "--population")]
+)
+def test_a_recorded_run_says_what_it_searched(run, frame, call, setting):
+    """Settings of it are refused, and never ignored."""
+    given = frame if setting == "bars" else {"run": run.path, "population": 8}
+    with pytest.raises(ConfigError, match=f"{setting}: run 'one' says what it searched"):
+        call(**{"run": run.path, **given})
