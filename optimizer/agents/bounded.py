@@ -5,6 +5,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from tempfile import TemporaryFile
 
@@ -33,6 +34,7 @@ class Outcome:
     """Outcome of a command."""
 
     out: str
+    pid: int  # of its process
     stopped: str = ""  # reason of its stop; empty if it ended by itself
 
 
@@ -44,7 +46,7 @@ async def run_bounded(arguments: Sequence[str], limits: CallLimits) -> Outcome:
     """
     with TemporaryFile() as out, TemporaryFile() as errors:
         process = begin(
-            "optimizer", *arguments, stdin=subprocess.DEVNULL, stdout=out, stderr=errors,
+            "optimizer.agents", *arguments, stdin=subprocess.PIPE, stdout=out, stderr=errors,
             start_new_session=True,
         )  # fmt: skip
         try:
@@ -58,12 +60,12 @@ async def run_bounded(arguments: Sequence[str], limits: CallLimits) -> Outcome:
     if process.returncode < 0 and not stopped:
         stopped = f"it was ended by signal {-process.returncode}"
     if stopped:
-        return Outcome(text, stopped)
+        return Outcome(text, process.pid, stopped)
     if lines and lines[-1].startswith("error: "):
         raise OptimizerError(lines[-1].removeprefix("error: "))
     if not text:
         raise OptimizerError(f"{arguments[0]} said nothing, exit code {process.returncode}")
-    return Outcome(text)
+    return Outcome(text, process.pid)
 
 
 async def _watch(process: subprocess.Popen[bytes], limits: CallLimits) -> str:
@@ -95,7 +97,6 @@ def _measure_memory(pid: int) -> int:
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """End a process and its children."""
-    if process.poll() is None:
+    """End a process and its children, which may outlive it."""
+    with process, suppress(ProcessLookupError, PermissionError):  # of macOS
         os.killpg(process.pid, signal.SIGKILL)
-        process.wait()

@@ -86,6 +86,8 @@ class Ideas:
 def _check_genes(genes: Mapping[str, float | str]) -> None:
     """Refuse genes that would make the list of tries unreadable."""
     try:
+        if any("\0" in f"{name}{value}" for name, value in genes.items()):
+            raise ValueError
         size = len(json.dumps(genes, ensure_ascii=False, allow_nan=False).encode())
     except ValueError:
         raise ConfigError("genes must be finite numbers or words") from None

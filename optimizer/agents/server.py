@@ -6,7 +6,7 @@ words alone, runs are named by their ids in one folder.
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,8 @@ from optimizer.agents.bounded import CallLimits, Outcome, run_bounded
 from optimizer.agents.ideas import Ideas, require_run_id
 from optimizer.errors import ConfigError, OptimizerError
 from optimizer.evidence.betting import DEFAULT_SEARCHES
+from optimizer.store.listing import list_run_folders
+from optimizer.store.lock import read_owner
 from strategy.errors import StrategyError
 from strategy.words_only import require_words_only
 
@@ -163,7 +165,7 @@ class Desk:
         """
         if (text is None) == (resume is None):
             raise ConfigError("name a text to search, or a run to resume")
-        known = {one["id"] for one in await self._list()}
+        known = set(list_run_folders(self._owner.runs))
         if text is None:
             run = require_run_id(resume or "")
             words = ["evolve", "--resume", run, "--runs", str(self._owner.runs)]
@@ -180,8 +182,8 @@ class Desk:
         words += ["--no-judge", "--no-report", "--json", "--quiet"]
         ended = await self._run(*words, is_whole=False)
         if ended.stopped:
-            begun = [one["id"] for one in await self._list() if one["id"] not in known]
-            stopped = {"run": resume or next(iter(begun), None), "stopped": ended.stopped}
+            begun = self._find_begun(known, ended.pid)
+            stopped = {"run": resume or begun, "stopped": ended.stopped}
             return _answer(stopped, "search with the run as resume goes on; without one, ask less")
         result = json.loads(ended.out)
         pick = result["judgement"].get("pick")
@@ -263,6 +265,14 @@ class Desk:
                 f"population x (generations + 1) must be from 1 to {most:,}, got "
                 f"{population:,} x {generations + 1:,}"
             )
+
+    def _find_begun(self, known: Collection[Path], pid: int) -> str | None:
+        """Id of the run that a process began; the folder may have new ones of other clients."""
+        for folder in list_run_folders(self._owner.runs):
+            owner = read_owner(folder) if folder not in known else None
+            if owner is not None and owner.pid == pid:
+                return folder.name
+        return None
 
     async def _list(self) -> list[Json]:
         listed: list[Json] = json.loads(

@@ -93,6 +93,8 @@ def evaluate(term: FormulaNode, inputs: Inputs, *, explains: bool = False) -> Va
         return Values(
             numbers, _list_reasons(term.name, inputs.table, numbers) if explains else None
         )
+    if term.kind == "^":
+        term = _write_as_quotient(term)
     parts = [evaluate(part, inputs, explains=explains) for part in term.parts]
     compute, reason = OPERATIONS[term.kind]
     with np.errstate(all="ignore"):
@@ -107,6 +109,16 @@ def evaluate(term: FormulaNode, inputs: Inputs, *, explains: bool = False) -> Va
     if not explains or not np.isnan(numbers).any():
         return Values(numbers)
     return Values(numbers, _explain(numbers, parts, reason, chooses=term.kind == "where"))
+
+
+def _write_as_quotient(power_of: FormulaNode) -> FormulaNode:
+    """A power, as 1 over another where its exponent is below 0."""
+    base, exponent = power_of.parts
+    number = evaluate_constant(exponent)
+    if number >= 0.0:
+        return power_of
+    one, positive = (FormulaNode("number", number=each) for each in (1.0, -number))
+    return FormulaNode("/", (one, FormulaNode("^", (base, positive))))
 
 
 def evaluate_constant(term: FormulaNode) -> float:
@@ -168,10 +180,8 @@ def exp(x: Floats) -> Floats:
 
 
 def raise_power(base: Floats, exponent: Floats) -> Floats:
-    """Powers: whole ones by multiplication, fractions by square roots, as `metrics.power` has."""
-    number = float(exponent[0, 0])
-    raised = np.where(np.isnan(base), np.nan, power(base, abs(number)))
-    return raised if number >= 0.0 else np.where(raised == 0.0, np.nan, 1.0 / raised)
+    """Powers from 0 on: whole ones by products, fractions by square roots, as `metrics.power`."""
+    return np.where(np.isnan(base), np.nan, power(base, float(exponent[0, 0])))
 
 
 def _sum_powers(z: Floats, terms: Sequence[float]) -> Floats:

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import shutil
 import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +32,10 @@ IDEA = """IDEA = strategy(
 """
 
 ENDLESS = "a = close\n" + "a = a + a\n" * 60 + IDEA.replace("close >", "a >")
+
+
+OTHER = Path("runs/20000101-000000-abcdef")
+"""A run of another client."""
 
 
 def run_apart(function, *arguments):
@@ -148,6 +153,7 @@ async def refuse_all(client):
 HOSTILE = {
     "endless": ({"sold": math.inf}, "genes must be finite numbers or words"),
     "half_a_character": ({"\ud800": 1.0}, "genes must be finite numbers or words"),
+    "no_word": ({"so\0ld": 1.0}, "genes must be finite numbers or words"),
     "huge": ({"sold": "4" * 60_000_000}, "genes have 60,000,012 bytes, 20,000 at most"),
     "other_names": ({"text": 1.0, "tool": 2.0}, "gene 'text' is unknown"),
 }
@@ -220,15 +226,42 @@ def test_an_endless_strategy_is_stopped(desk):
     assert _list_children() <= others
 
 
+async def wait_for_generations():
+    """Until the folder has a run of some generations."""
+    while not any(run.generations for run in list_runs(Path("runs"))):
+        await anyio.sleep(0.02)
+
+
+def test_a_call_ends_with_its_server(bars):
+    """Also with one that was killed."""
+    others = _list_children()
+
+    async def kill_server():
+        async with connect(bars) as client, anyio.create_task_group() as group:
+            call = {"text": IDEA, "population": 8, "generations": 12_000}
+            group.start_soon(client.call_tool, "search", call)
+            await wait_for_generations()
+            begun = _list_children() - others
+            (server,) = begun & set(psutil.Process().children())
+            server.kill()
+            assert not psutil.wait_procs(begun, timeout=10)[1]
+            group.cancel_scope.cancel()
+
+    run_apart(kill_server)
+
+
 def test_a_search_that_was_killed_goes_on(desk):
-    """From what it recorded, as the tool says."""
+    """From what it recorded, as the tool says, whatever other clients began meanwhile."""
     tools = desk()
 
     async def kill_once_recorded():
-        while not any(run.generations for run in list_runs(Path("runs"))):
-            await anyio.sleep(0.02)
-        for process in psutil.Process().children():
-            process.send_signal(signal.SIGKILL)
+        await wait_for_generations()
+        (run,) = list_runs(Path("runs"))
+        shutil.copytree(run.path, OTHER)
+        note = OTHER / "owner.lock"
+        owner = json.loads(note.read_text())
+        note.write_text(json.dumps(owner | {"pid": owner["pid"] + 1}))
+        os.kill(owner["pid"], signal.SIGKILL)
 
     async def search():
         stopped = []
@@ -239,6 +272,7 @@ def test_a_search_that_was_killed_goes_on(desk):
 
     stopped = run_apart(search)
     assert stopped["stopped"] == "it was ended by signal 9"
+    shutil.rmtree(OTHER)
     (run,) = list_runs(Path("runs"))
     assert (run.id, run.status) == (stopped["run"], "interrupted")
     again = json.loads(run_apart(lambda: tools.search(resume=run.id)))

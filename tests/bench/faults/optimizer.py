@@ -111,7 +111,7 @@ BLIND = (
      'if tool == "backtest":', 'if tool != "backtest":',
      "the ledger forgets an agent's backtests"),
     ("names-an-old-run", "optimizer/agents/server.py",
-     'if one["id"] not in known]', 'if one["id"] in known]',
+     "owner.pid == pid", "owner.pid != pid",
      "a search that was stopped names no run to go on with, or another one"),
     ("minus-binds-more", "optimizer/goals/formulas.py",
      'self._make_operator(token, "negative", (self.read(SIGN),))',

@@ -127,6 +127,7 @@ def test_logarithms_and_exponentials_are_within_a_last_place():
 COMPUTED = {
     "cagr / max_drawdown": ({"cagr": 1.0, "max_drawdown": 0.0}, NAN, "division_by_zero"),
     "1 / (1 / max_drawdown)": ({"max_drawdown": 0.0}, NAN, "division_by_zero"),
+    "max_drawdown ^ -1": ({"max_drawdown": 0.0}, NAN, "division_by_zero"),
     "min(5, 1 / max_drawdown)": ({"max_drawdown": 0.0}, NAN, "division_by_zero"),
     "sqrt(cagr)": ({"cagr": -1.0}, NAN, "no_real_number"),
     "log(trades)": ({"trades": 0.0}, NAN, "no_real_number"),
