@@ -13,7 +13,6 @@ import numpy as np
 
 from data.bars import Bars
 from engine.accounts.costs import Costs, has_orders
-from engine.conditions.cpu.kernels import gather_words
 from engine.conditions.cpu.operands import Readings
 from engine.conditions.cpu.parts import write_formula
 from engine.conditions.switches import lower_conditions
@@ -300,7 +299,7 @@ class PopulationEncoder:
             for name in ("break_even", "max_hold", "delay")
         )
         shared: dict[str, Any] = {
-            "words": gather_words(addresses, read.n_words),
+            "words": read.gather(addresses),
             "steps": self._formula.steps,
             "spans": self._spans,
             "rows": leaves.rows,

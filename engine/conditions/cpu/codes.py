@@ -43,6 +43,9 @@ HIGHEST_CODE = 254
 WITHIN_BOUNDS = HIGHEST_CODE - 5
 """Codes between the bounds of a gene: values beyond these share no code with a bound."""
 
+AHEAD = 2048
+"""Bytes by which codes are fetched before they are compared: processors stop at ends of pages."""
+
 TOGETHER = 64
 """Most rows with codes side by side."""
 
@@ -234,6 +237,8 @@ def decide_coded(sides: CodedSides, others: Ints, shared: Ints, out: Words) -> N
             larger, smaller = sides.codes[u, k, 0], sides.codes[u, k, 1]
             by_larger, by_smaller = sides.code_steps[k, 0], sides.code_steps[k, 1]
             for i in range(n_words):
+                expect_number(larger + AHEAD)
+                expect_number(smaller + AHEAD)
                 above, equal[k, i] = compare_codes(larger, smaller)
                 out[u, i] &= above | equal[k, i]
                 larger += by_larger

@@ -12,14 +12,12 @@ RELATIONS = {">": 0, "<": 1, ">=": 2, "<=": 3}
 
 
 @compiled_loop
-def gather_words(addresses: Ints, n_words: int) -> Words:
-    """Words [U, N] that lie at addresses [U]."""
+def gather_words(addresses: Ints, out: Words) -> None:
+    """Write words that lie at addresses [U] to out [U, N]."""
     sources = addresses.reshape((addresses.size, 1))
-    words = np.empty((addresses.size, n_words), np.uint64)
     for u in range(addresses.size):
-        for i in range(n_words):
-            words[u, i] = load_indirect_word(sources, u, 0, i)
-    return words
+        for i in range(out.shape[1]):
+            out[u, i] = load_indirect_word(sources, u, 0, i)
 
 
 @compiled_unlocked

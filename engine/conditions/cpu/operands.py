@@ -56,6 +56,7 @@ from engine.indicators.individuals import (
 )
 from engine.indicators.row_bank import RowBank
 from engine.runtime.cpu.bitset import LAST_BIT, Words, list_set_bars
+from engine.runtime.cpu.scratch import Scratch
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints
 from engine.runtime.lru_cache import ArrayCache
@@ -108,6 +109,7 @@ class Readings:
         self._kept = cast(ArrayCache, rows.kept)
         self._let_go, self._n_blocks = 0, count()
         self._word_tables: dict[Name, KeyedArrays] = {}
+        self._scratch = Scratch()
         self.begin(layout.defaults[None])
         self._passing = self._list_passing([self.part(condition) for condition in conditions])
         self._places = self._list_places([self.part(value) for value in values])
@@ -140,6 +142,7 @@ class Readings:
         self._slots: Ints | None = None
         self._found: dict[Name, Ints] = {}
         self._blocks: list[Words] = []
+        self._scratch.release()
 
     def part(self, node: Node) -> Part:
         """The part of a node; equal nodes are one part."""
@@ -219,6 +222,18 @@ class Readings:
         decide = partial(self._decide_words, part)
         addresses: Ints = self._word_addresses(part.number, part.columns, 1, decide, chosen)[0]
         return addresses
+
+    def gather(self, addresses: Ints) -> Words:
+        """Words [n, N] that lie at addresses [n], until the next population comes."""
+        words = self._scratch.take(len(addresses), self.n_words)
+        gather_words(addresses, words)
+        return words
+
+    def _make_room(self, part: Part, *shape: int) -> Words:
+        """Room for words of a part; with a real gene nobody reads them after this population."""
+        if self._are_whole(part.columns):
+            return np.empty(shape, np.uint64)
+        return self._scratch.take(*shape)
 
     def _sides(self, part: Part, chosen: Ints | None) -> dict[int, Ints]:
         """Addresses of words [n], by each relation of the strategy between two sides."""
@@ -300,7 +315,7 @@ class Readings:
         node = part.node
         if isinstance(node, Compare):
             sides = self._sides(part, chosen)[RELATIONS[node.relation]]
-            return shift_words(gather_words(sides, self.n_words), node.bars_ago, self.n_bars)[None]
+            return shift_words(self.gather(sides), node.bars_ago, self.n_bars)[None]
         if self._pays(part, chosen):
             return self._decide_candidates(self._bounded[part.number], chosen)[None]
         if part.number in self._coded:
@@ -311,11 +326,11 @@ class Readings:
             for condition in part.below
             if isinstance(condition.node, Condition)
         ]
-        decided = np.empty((1, len(chosen), self.n_words), np.uint64)
+        decided = self._make_room(part, 1, len(chosen), self.n_words)
         if isinstance(node, OverBars):
             bars = self.values(node.bars)[chosen]
             for length in np.unique(bars):
-                words = gather_words(below[0][bars == length], self.n_words)
+                words = self.gather(below[0][bars == length])
                 decided[0, bars == length] = over_bars(
                     words, int(length), self.n_bars, is_held=isinstance(node, Held)
                 )
@@ -339,7 +354,7 @@ class Readings:
 
     def _list_candidates(self, bounded: Bounded, chosen: Ints) -> list[Ints]:
         """Bars at which a conjunction can hold, of each of some individuals."""
-        impossible = gather_words(self.words(self.part(bounded.impossible), chosen), self.n_words)
+        impossible = self.gather(self.words(self.part(bounded.impossible), chosen))
         return [bars[bars < self.n_bars] for bars in map(list_set_bars, ~impossible)]
 
     def _copy_candidates(self, bounded: Bounded, chosen: Ints) -> Made:
@@ -375,7 +390,8 @@ class Readings:
         rest = [self.words(self.part(condition), chosen) for condition in bounded.rest]
         others = np.stack([begins, *rest], axis=1)
         joined, shared = np.bitwise_and.reduce(kept), np.zeros(1, np.int64)
-        words = np.zeros((len(chosen), self.n_words), np.uint64)
+        words = self._scratch.take(len(chosen), self.n_words)
+        words.fill(0)
         self._workers.run(lambda _: set_kept_bars(joined, others, shared, words), len(chosen))
         return words
 
@@ -427,7 +443,7 @@ class Readings:
         others = np.empty((len(chosen), len(rest)), np.int64)
         for number, condition in enumerate(rest):
             others[:, number] = self.words(self.part(condition), chosen)
-        shared, words = np.zeros(1, np.int64), np.empty((len(chosen), self.n_words), np.uint64)
+        shared, words = np.zeros(1, np.int64), self._scratch.take(len(chosen), self.n_words)
         self._workers.run(lambda _: decide_coded(coded, others, shared, words), len(chosen))
         return words
 
@@ -449,7 +465,8 @@ class Readings:
         """Words [Q, n, M] of relations of two sides at the bars [n] that leaves have."""
         formula, ends = write_formula(*part.below)
         n_words = (n_bars.max() + LAST_BIT) // WORD
-        words = np.zeros((len(relations), len(n_bars), n_words), np.uint64)
+        words = self._make_room(part, len(relations), len(n_bars), n_words)
+        words.fill(0)
         stacks = [allocate_stack(formula.depth + 1) for _ in range(self._workers.count)]
         left, right = formula.steps[: ends[1]], formula.steps[ends[1] :]
         shared = np.zeros(1, np.int64)

@@ -4,7 +4,6 @@
 import numpy as np
 import pytest
 
-from engine.conditions.cpu.kernels import gather_words
 from engine.conditions.cpu.operands import Readings
 from engine.indicators.cpu.trends import build_series_rows
 from engine.runtime.cpu.bitset import list_set_bars
@@ -48,7 +47,7 @@ def test_codes_decide_as_values_do(name, capacity):
         away = rng.integers(-1, 2, 20) * rng.choice([0.0, 0.25, 30.0], 20)
         genomes[:, layout.index("bound")] = bars.close[rng.integers(0, 1001, 20)] + away
         readings.begin(genomes)
-        words = gather_words(readings.words(readings.part(spec.long)), readings.n_words)
+        words = readings.gather(readings.words(readings.part(spec.long)))
         for genome, word in zip(genomes, words, strict=True):
             genes = dict(zip(layout.names, genome.tolist(), strict=True))
             expected = np.flatnonzero(decide(spec.long, bars, genes))
