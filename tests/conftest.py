@@ -136,3 +136,12 @@ def agree_folder():
     if not AGREE.is_dir():
         pytest.skip("trade lists of other programs are not part of the project and are not here")
     return AGREE
+
+
+@pytest.fixture(scope="session")
+def script_folder(agree_folder):
+    """The folder of the lists and their bars."""
+    folder = agree_folder / "pineforge"
+    if not folder.is_dir():
+        pytest.skip("lists of trades of scripts are not part of the project and are not here")
+    return folder

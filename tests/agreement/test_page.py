@@ -12,6 +12,7 @@ from tests.agreement import (
     test_backtesting_py,
     test_chart_values,
     test_entries,
+    test_script_lists,
     test_talib,
     test_trade_lists,
 )
@@ -26,13 +27,14 @@ MADE_WITH = "0.8.2"
 
 
 @pytest.fixture(scope="module")
-def suites(agree_folder, real_folder, tmp_path_factory):
+def suites(agree_folder, script_folder, real_folder, tmp_path_factory):
     """What each suite finds, by the name of its table."""
     if talib.__version__ != MADE_WITH:
         pytest.skip(f"the page speaks of TA-Lib {MADE_WITH}, this is {talib.__version__}")
     pytest.importorskip("backtesting", reason="not installed (extra 'dev')")
     return {
         "lists": test_trade_lists.measure(agree_folder, tmp_path_factory.mktemp("bars")),
+        "scripts": test_script_lists.measure(script_folder),
         "values": test_chart_values.measure(agree_folder),
         "talib": test_talib.measure(real_folder),
         "backtesting": test_backtesting_py.measure(),

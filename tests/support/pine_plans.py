@@ -1,0 +1,599 @@
+"""TradingView scripts whose trades PineForge published, in words.
+
+Bars are 15 minutes of ETH/USDT, the clock UTC. A script without a stop has one here that nothing
+meets.
+"""
+# ruff: noqa: F403, F405
+
+import math
+
+from strategy.words import *
+
+TICK = 0.01
+PLAIN = {"stop": share(0.9), "market": market(tick="0.01")}
+
+PLANS = {}
+"""Strategies by the names of their lists; several scripts may be one strategy."""
+
+
+def enter(names, summary, **parts):
+    """Enter a strategy under the names of its lists."""
+    plan = strategy(summary, **(PLAIN | parts))
+    PLANS.update(dict.fromkeys(names.split(), plan))
+
+
+def turn(names, summary, over, under, **parts):
+    """A strategy whose signals turn the position."""
+    enter(names, summary, long=over, short=under, reverse=True, **parts)
+
+
+def cross(names, summary, a, b, **parts):
+    """A strategy that turns where two rows cross."""
+    turn(names, summary, crosses_above(a, b), crosses_below(a, b), **parts)
+
+
+def hold(names, summary, enter, leave, **parts):
+    """A strategy that is long or out."""
+    enter(names, summary, long=enter, exit_long=leave, **parts)
+
+
+def at(hour, minute=0):
+    """True at the bar that opens at a time of day."""
+    return equals(minute_of_day(), 60 * hour + minute)
+
+
+def during(hour):
+    """True at the four bars of an hour."""
+    return (minute_of_day() >= 60 * hour) & (minute_of_day() < 60 * hour + 60)
+
+
+def begins(condition, *rows):
+    """A condition of rows that holds now, and did not a bar ago."""
+    return condition(*rows) & ~condition(*(lag(row, 1) for row in rows))
+
+
+def at_least_two(a, b, c):
+    """True where two of three conditions are."""
+    return (a & b) | (a & c) | (b & c)
+
+
+before, strength = lag(close, 1), rsi(close, 14)
+line, signal = macd(close, 12, 26), macd_signal(close, 12, 26, 9)
+middle, upper, lower = sma(close, 20), bollinger_upper(close, 20, 2), bollinger_lower(close, 20, 2)
+fast, slow, trend = ema_mean(close, 9), ema_mean(close, 21), ema_mean(close, 50)
+centre, span = ema_mean(close, 20), atr_wilder(14)
+
+# Crosses and turns.
+
+cross(
+    "composite-scalping-fast-ma-cross-trigger-01 composite-wunderscalper-alert-templates-01 "
+    "composite-wunderscalper-integration-01",
+    "Quick averages cross.",
+    ema_mean(close, 5),
+    ema_mean(close, 13),
+)
+cross(
+    "input-source-runtime-override-high-01",
+    "Averages of highs cross.",
+    sma(high, 10),
+    sma(high, 30),
+)
+cross(
+    "timeframe-main-period-self-adaptive-01",
+    "Averages of closes cross.",
+    sma(close, 10),
+    sma(close, 30),
+)
+cross("input-source-subscript-hl2-01", "The middle of bars turns.", hl2 - lag(hl2, 1), 0)
+cross("ta-cmo-9-zero-cross-01", "Chande's oscillator changes its sign.", cmo(close, 9), 0)
+cross("ta-dmi-adx-di-cross-01", "Movements up and down cross.", plus_di(14), minus_di(14))
+cross("ta-hma-fast-slow-cross-01", "Hull's averages cross.", hma(close, 9), hma(close, 21))
+cross("ta-macd-12-26-9-line-signal-cross-01", "MACD crosses its signal.", line, signal)
+cross("ta-sma-152-close-cross-01", "Prices cross a slow average.", close, sma(close, 152))
+cross("ta-obv-ema-cross-01", "Volume on balance crosses.", obv(), ema_mean(obv(), 21))
+cross("ta-vwma-vs-sma-divergence-01", "Volume leads.", vwma(close, 20) - sma(close, 20), 0)
+
+strong = tsi(close, 25, 13)
+cross("ta-tsi-25-13-signal-cross-01", "True strength crosses.", strong, ema_mean(strong, 13))
+
+gravity = 5.5 * (wma(close, 10) / sma(close, 10)) - 11
+cross("ta-cog-10-signal-cross-01", "Gravity crosses its average.", gravity, ema_mean(gravity, 5))
+
+turn(
+    "ta-rsi14-bands-30-70-01",
+    "RSI leaves its zones.",
+    crosses_above(strength, 30),
+    crosses_below(strength, 70),
+)
+turn(
+    "ta-wpr-14-bands-01",
+    "Williams' %R leaves its zones.",
+    crosses_above(williams_r(14), -80),
+    crosses_below(williams_r(14), -20),
+)
+turn(
+    "ta-rsi-ema-signal-cross-01",
+    "RSI crosses its average in its own half.",
+    crosses_above(strength, ema_mean(strength, 9)) & (strength < 50),
+    crosses_below(strength, ema_mean(strength, 9)) & (strength > 50),
+)
+turn(
+    "ta-sar-flip-entry-01",
+    "Parabolic SAR changes its side of the close.",
+    begins(lambda stop, price: stop < price, sar(2, 2, 20), close),
+    begins(lambda stop, price: stop >= price, sar(2, 2, 20), close),
+)
+turn(
+    "ta-stdev-sma-expansion-break-01",
+    "The close is beyond a band.",
+    close > upper,
+    close < lower,
+)
+turn(
+    "composite-kkb-ema-atr-breakout-band-01",
+    "The close leaves a channel.",
+    crosses_above(close, centre + 1.5 * span),
+    crosses_below(close, centre - 1.5 * span),
+)
+
+is_inside = (high < lag(high, 1)) & (low > lag(low, 1))
+turn(
+    "ta-inside-bar-engulfing-01",
+    "An inside bar, by its own direction.",
+    is_inside & (close > open),
+    is_inside & (close < open),
+)
+
+end = lsma(close, 50)
+bend = 5 * ((end - sma(close, 50)) / 24.5)
+turn(
+    "composite-boscurv-linreg-slope-channel-01",
+    "The close leaves a channel about a line, moved by its slope.",
+    crosses_above(close, end + 2 * span + bend),
+    crosses_below(close, end - 2 * span + bend),
+)
+
+is_old_enough = sma(close, 400) > 0
+turn(
+    "composite-kanuck-max-bars-back-500-01",
+    "The close and that of 450 bars ago.",
+    (close > lag(close, 450)) & is_old_enough,
+    (close < lag(close, 450)) & is_old_enough,
+)
+
+slower = ema_mean(close, 55)
+turn(
+    "composite-trendmaster-trend-momentum-structure-gate-01",
+    "Trend, momentum and a new extreme agree.",
+    (slow > slower) & (strength > 55) & (close > lag(highest(high, 20), 1)),
+    (slow < slower) & (strength < 45) & (close < lag(lowest(low, 20), 1)),
+)
+
+averages = (close, slow, slower, ema_mean(close, 200))
+turn(
+    "composite-ies-three-ema-bias-score-01",
+    "Points for the order of three averages and for prices beyond them.",
+    begins(lambda p, a, b, c: ((a > b) & (b > c)) | ((p > a) & (p > b) & (p > c)), *averages),
+    begins(lambda p, a, b, c: ((a < b) & (b < c)) | ((p < a) & (p < b) & (p < c)), *averages),
+)
+
+momenta = (strength, lag(strength, 3), line - signal, lag(line - signal, 1))
+turn(
+    "composite-ies-rsi-macd-momentum-01",
+    "Two of three signs of momentum.",
+    begins(lambda r, r3, h, h1: at_least_two(r > 55, r > r3, (h > 0) & (h > h1)), *momenta),
+    begins(lambda r, r3, h, h1: at_least_two(r < 45, r < r3, (h < 0) & (h < h1)), *momenta),
+)
+
+# Turns that also leave.
+
+turn(
+    "ta-bb-rsi-mean-reversion-01",
+    "Back to the mean from beyond a band.",
+    (close < lower) & (strength < 30),
+    (close > upper) & (strength > 70),
+    exit_long=close > middle,
+    exit_short=close < middle,
+)
+
+ranges = highest(high, 4) - lowest(close, 4), highest(close, 4) - lowest(low, 4)
+over, under = close > open + 0.5 * maximum(*ranges), close < open - 0.5 * maximum(*ranges)
+turn(
+    "ta-dual-thrust-open-anchored-range-01",
+    "A close far from its open.",
+    over,
+    under,
+    exit_long=under,
+    exit_short=over,
+)
+
+bulls, bears = high - ema_mean(close, 13), low - ema_mean(close, 13)
+turn(
+    "ta-elder-ray-bull-bear-power-01",
+    "Elder's power of bulls and bears.",
+    (close > trend) & (bears < 0) & (bears > lag(bears, 1)),
+    (close < trend) & (bulls > 0) & (bulls < lag(bulls, 1)),
+    exit_long=(bears > 0) & (bears < lag(bears, 1)),
+    exit_short=(bulls < 0) & (bulls > lag(bulls, 1)),
+)
+
+body, opened = abs(close - open), lag(open, 1)
+top_wick, bottom_wick = high - maximum(open, close), minimum(open, close) - low
+engulfs = (close > open) & (before < opened) & (close > opened) & (open < before)
+is_engulfed = (close < open) & (before > opened) & (close < opened) & (open > before)
+is_hammer = (bottom_wick > 2 * body) & (top_wick < 0.5 * body) & (body > 0)
+is_shooting = (top_wick > 2 * body) & (bottom_wick < 0.5 * body) & (body > 0)
+is_small_between = (lag(close, 2) < lag(open, 2)) & (lag(body, 1) < 0.3 * lag(body, 2))
+is_morning = is_small_between & (close > open) & (close > (lag(open, 2) + lag(close, 2)) / 2)
+good = (engulfs | is_hammer | is_morning) & (close < middle)
+bad = (is_engulfed | is_shooting) & (close > middle)
+turn(
+    "ta-engulfing-candle-pattern-01",
+    "Shapes of candles against the trend.",
+    good,
+    bad,
+    exit_long=bad,
+    exit_short=good,
+)
+
+turn(
+    "ta-highestbars-lowestbars-breakout-01",
+    "A new extreme of 20 bars, out at the middle of the channel.",
+    (high > lag(highest(high, 19), 1)) & (close > trend),
+    (low < lag(lowest(low, 19), 1)) & (close < trend),
+    exit_long=close < donchian_middle(20),
+    exit_short=close > donchian_middle(20),
+)
+
+move = momentum(close, 10)
+turn(
+    "ta-momentum-roc-zero-cross-01",
+    "Momentum changes its sign.",
+    crosses_above(move, 0),
+    crosses_below(move, 0),
+    exit_long=move < 0,
+    exit_short=move > 0,
+)
+
+points = (strength, close, centre, middle)
+turn(
+    "ta-multi-indicator-score-composite-01",
+    "Strength, average and band agree; out where two of them do not.",
+    begins(lambda r, p, a, b: (r >= 50) & (p > a) & (p > b), *points),
+    begins(lambda r, p, a, b: (r <= 50) & (p <= a) & (p <= b), *points),
+    exit_long=at_least_two(strength < 50, close <= centre, close <= middle),
+    exit_short=at_least_two(strength > 50, close > centre, close > middle),
+)
+
+mean, room = sma(strength, 50), 2 * std(strength, 50)
+turn(
+    "ta-rsi-bb-self-bands-01",
+    "RSI turns beyond bands of its own.",
+    (strength < mean - room) & (strength > lag(strength, 1)),
+    (strength > mean + room) & (strength < lag(strength, 1)),
+    exit_long=strength > mean,
+    exit_short=strength < mean,
+)
+
+usual = sma(volume, 20)
+turn(
+    "ta-volume-spike-atr-breakout-01",
+    "A wide move with much volume; out when it comes back with little.",
+    (close > before + span) & (volume > 1.5 * usual),
+    (close < before - span) & (volume > 1.5 * usual),
+    exit_long=(close < before) & (volume < usual),
+    exit_short=(close > before) & (volume < usual),
+)
+
+quick_k = sma(stoch_rsi(close, 14), 3)
+ups, downs = crosses_above(quick_k, sma(quick_k, 3)), crosses_below(quick_k, sma(quick_k, 3))
+turn(
+    "ta-stochastic-rsi-cross-01",
+    "The stochastic of RSI crosses in its zones.",
+    ups & (quick_k < 20),
+    downs & (quick_k > 80),
+    exit_long=(quick_k > 80) & downs,
+    exit_short=(quick_k < 20) & ups,
+)
+
+# Long or out.
+
+hold(
+    "ta-macd-line-gt-signal-continuous-state-01",
+    "MACD is above its signal.",
+    line > signal,
+    line <= signal,
+)
+hold("ta-rsi14-gt-50-continuous-state-01", "RSI's half.", strength > 50, strength <= 50)
+hold("ta-rsi14-gt60-lt45-no-matrix-01", "RSI's zones.", strength > 55, strength < 45)
+hold(
+    "ta-rsi-macd-and-continuous-state-01 ta-str-match-regex-filter-01",
+    "RSI and MACD agree.",
+    (strength > 50) & (line > signal),
+    (strength <= 50) | (line <= signal),
+)
+hold(
+    "order-process-on-close-false-01",
+    "Averages cross, and RSI is not high.",
+    crosses_above(fast, slow) & (strength < 70),
+    crosses_below(fast, slow),
+)
+
+
+def is_squeezed(upper, lower, centre, span):
+    """Bands that lie inside of a channel."""
+    return (lower > centre - 1.5 * span) & (upper < centre + 1.5 * span)
+
+
+squeeze = (upper, lower, centre, atr_wilder(20))
+hold(
+    "composite-ies-bb-kc-squeeze-release-01",
+    "Bands leave the channel.",
+    is_squeezed(*(lag(row, 1) for row in squeeze)) & ~is_squeezed(*squeeze),
+    crosses_below(close, centre),
+)
+
+is_loud = abs((volume - usual) / std(volume, 20)) > 2
+hold(
+    "composite-vcp-vol-zscore-anomaly-01",
+    "Unusual volume, by the bar's direction.",
+    is_loud & (close > open),
+    is_loud & (close < open),
+)
+
+top, bottom = lag(high, 5), lag(low, 5)
+hold(
+    "composite-vcp-pivot-strength-5-01",
+    "From a low of eleven bars to such a high.",
+    (bottom < lowest(low, 5)) & (bottom <= lowest(low, 11)),
+    (top > highest(high, 5)) & (top >= highest(high, 11)),
+)
+
+new_york = minute_of_day("America/New_York")
+for name, opens in (
+    ("composite-vcp-session-tz-newyork-01", 480),
+    ("session-ny-spring-forward-dst-01", 570),
+):
+    hold(
+        name,
+        "A session in New York.",
+        begins(lambda minute, opens=opens: (minute >= opens) & (minute < 960), new_york),
+        begins(lambda minute, opens=opens: (minute < opens) | (minute >= 960), new_york),
+    )
+
+score = sma(close - before, 8)
+hold(
+    "na-nz-fixnan-history-chain-01",
+    "The mean change of eight bars changes its sign.",
+    crosses_above(score, 0),
+    crosses_below(score, 0),
+)
+
+
+def alma(row, n, offset, sigma):
+    """Arnaud Legoux' average: a mean with weights of a bell."""
+    weights = [math.exp(-((k - offset * (n - 1)) ** 2) / (2 * (n / sigma) ** 2)) for k in range(n)]
+    total = row * (weights[-1] / sum(weights))
+    for k, weight in enumerate(weights[:-1]):
+        total = total + lag(row, n - 1 - k) * (weight / sum(weights))
+    return total
+
+
+together = sma(close * volume, 20) - sma(close, 20) * sma(volume, 20)
+hold(
+    "recompute-alma-sar-corr-magnifier-01",
+    "Prices cross an average, volume goes with them; out by SAR.",
+    crosses_above(close, alma(close, 14, 0.85, 6))
+    & (sar(2, 2, 20) < close)
+    & (together / (std(close, 20) * std(volume, 20)) > 0),
+    sar(2, 2, 20) > close,
+)
+
+# By the clock.
+
+monday = equals(day_of_week(), 0) & at(0)
+hold(
+    "analyzer-parity-edge-margin-50-pct-01 analyzer-parity-percent-of-equity-sizing-01 "
+    "analyzer-parity-small-equity-fraction-01",
+    "Two bars of each Monday.",
+    monday,
+    in_trade(close > 0, bars_from=2),
+)
+hold("session-hour-minute-pulse-filter-01", "Half an hour a day.", at(0, 15), at(0, 45))
+hold("order-percent-equity-cash-commission-01", "Four hours a day.", at(8, 15), at(12, 15))
+hold(
+    "order-cross-exit-close-same-pass-01",
+    "Half an hour twice a day.",
+    at(0, 15) | at(6, 15),
+    at(0, 45) | at(6, 45),
+)
+hold(
+    "order-close-immediate-vs-next-bar-01",
+    "An hour twice a day, the second until a close.",
+    at(2, 15) | at(10, 15),
+    at(3, 15),
+    session=session_exit(690),
+)
+turn(
+    "order-same-id-entry-close-same-bar-01",
+    "Half an hour of each side.",
+    at(0, 15),
+    at(12, 15),
+    exit_long=at(0, 45),
+    exit_short=at(12, 45),
+)
+turn(
+    "order-same-id-market-entry-repeat-01",
+    "An hour of each side.",
+    at(0, 15),
+    at(12, 15),
+    exit_long=at(1, 15),
+    exit_short=at(13, 15),
+)
+turn(
+    "order-cross-entry-close-same-pass-01",
+    "Seven hours of each side.",
+    at(0, 15),
+    at(12, 15),
+    exit_long=at(7, 15),
+    exit_short=at(19, 15),
+)
+turn(
+    "order-deferred-flip-guaranteed-gap-stops-01",
+    "Six hours long, the others short, not over the week's beginning.",
+    at(14),
+    at(8),
+    exit_long=at(8) | monday,
+    exit_short=at(14) | monday,
+)
+
+# Orders that rest.
+
+
+def wait(names, summary, over, under, **parts):
+    """A strategy whose stop orders stand a tick beyond the bar; out in the morning and evening."""
+    entry = by_side(stop_at(high + TICK), None if under is None else stop_at(low - TICK))
+    leave = {"exit_long": at(6, 15), "exit_short": None if under is None else at(18, 15)}
+    enter(names, summary, **({"long": over, "short": under, "entry": entry} | leave | parts))
+
+
+wait("order-same-id-stop-minute-zero-01", "An order a side and day.", at(2), at(14))
+wait("order-stale-stop-after-close-no-cancel-01", "The same, later.", at(2, 15), at(14, 15))
+wait("order-cross-entry-cancel-same-pass-01", "The same, later still.", at(4, 15), at(16, 15))
+wait(
+    "order-same-id-stop-modification-01 order-dual-side-same-id-stop-no-cancel-01",
+    "An order that moves for an hour.",
+    during(2),
+    during(14),
+)
+wait(
+    "order-dual-four-bar-stop-no-close-01",
+    "The same, out late.",
+    during(2),
+    during(14),
+    exit_long=at(23, 45),
+    exit_short=at(23, 45),
+)
+wait(
+    "order-same-id-stop-raise-only-01",
+    "An order that moves for three bars.",
+    during(2) & ~at(2),
+    during(14) & ~at(14),
+)
+wait("order-one-side-four-bar-far-opposite-01", "Longs alone.", during(2), None)
+wait(
+    "order-same-id-stop-after-flat-01",
+    "Longs alone, twice a day.",
+    during(2) | during(8),
+    None,
+    exit_long=at(6, 15) | at(12, 15),
+)
+wait(
+    "order-same-id-stop-cross-before-modify-01",
+    "Orders at the close.",
+    at(3, 15),
+    at(15, 15),
+    entry=by_side(stop_at(close), stop_at(close)),
+)
+wait(
+    "order-stop-entry-touch-boundary-01",
+    "An order beyond the bar before.",
+    at(2, 15),
+    at(14, 15),
+    entry=by_side(stop_at(lag(high, 1) + TICK), stop_at(lag(low, 1) - TICK)),
+    cancel=by_side(at(14, 15), at(2, 15)),
+)
+
+is_early, is_late = minute_of_day() < 720, minute_of_day() >= 720
+wait(
+    "order-dual-stop-cancel-rotation-01",
+    "Half a day of each side.",
+    is_early,
+    is_late,
+    exit_long=is_late,
+    exit_short=is_early,
+    cancel=by_side(is_late, is_early),
+)
+
+rises, falls = ema_mean(close, 8) > slow, ema_mean(close, 8) <= slow
+extremes = by_side(stop_at(lag(high, 1)), stop_at(lag(low, 1)))
+wait(
+    "order-stop-entry-cancel-opposite-01",
+    "Extremes with the trend, out against it.",
+    rises,
+    falls,
+    entry=extremes,
+    cancel=by_side(falls, rises),
+    exit_long=ema_mean(close, 8) < slow,
+    exit_short=rises,
+)
+turn(
+    "order-stop-cancel-no-regime-close-01",
+    "Extremes with the trend.",
+    rises,
+    falls,
+    entry=extremes,
+    cancel=by_side(falls, rises),
+)
+
+was_wide = lag(high, 1) - lag(low, 1) > lag(span, 1)
+turn(
+    "order-range-expansion-pending-stop-01",
+    "The extreme of a wide bar, for one bar.",
+    was_wide & (before > opened),
+    was_wide & (before < opened),
+    entry=by_side(stop_at(lag(high, 1), 1), stop_at(lag(low, 1), 1)),
+)
+turn(
+    "order-flip-stop-no-paired-close-01",
+    "Long, until a short below the third bar.",
+    at(0, 15),
+    at(0, 45),
+    entry=by_side(None, stop_at(low - TICK)),
+    exit_long=at(12),
+    exit_short=at(12),
+)
+
+# Stops and targets.
+
+
+def bracket(names, summary, over, under, distance, **parts):
+    """A strategy with a stop so far from the close of its signal."""
+    stop = by_side(level(close - distance), level(close + distance))
+    enter(names, summary, **({"long": over, "short": under, "stop": stop} | parts))
+
+
+bracket(
+    "bracket-entry-exit-same-pass-attach-01",
+    "Half a percent of the close.",
+    at(8, 15),
+    at(16, 15),
+    0.005 * close,
+    target=by_side(level(close * 1.005), level(close * 0.995)),
+    exit_long=at(23, 45),
+    exit_short=at(23, 45),
+)
+bracket(
+    "bracket-exit-three-way-set-once-entry-01",
+    "Twenty ticks, or a percent.",
+    at(8),
+    at(20),
+    0.01 * close,
+    target=from_entry(20 * TICK),
+)
+bracket(
+    "bracket-narrow-stop-limit-with-trail8-01",
+    "Eight ticks, or ten dollars.",
+    at(8),
+    at(20),
+    10,
+    target=from_entry(8 * TICK),
+)
+bracket(
+    "bracket-atr-trail-series-int-points-01",
+    "A range in ticks, or 1.2 ranges in dollars.",
+    at(8),
+    at(20),
+    1.2 * span,
+    target=from_entry(span * TICK),
+)
