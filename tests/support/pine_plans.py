@@ -16,7 +16,7 @@ PLANS = {}
 """Strategies by the names of their lists; several scripts may be one strategy."""
 
 
-def enter(names, summary, **parts):
+def record(names, summary, **parts):
     """Enter a strategy under the names of its lists."""
     plan = strategy(summary, **(PLAIN | parts))
     PLANS.update(dict.fromkeys(names.split(), plan))
@@ -24,7 +24,7 @@ def enter(names, summary, **parts):
 
 def turn(names, summary, over, under, **parts):
     """A strategy whose signals turn the position."""
-    enter(names, summary, long=over, short=under, reverse=True, **parts)
+    record(names, summary, long=over, short=under, reverse=True, **parts)
 
 
 def cross(names, summary, a, b, **parts):
@@ -34,7 +34,7 @@ def cross(names, summary, a, b, **parts):
 
 def hold(names, summary, enter, leave, **parts):
     """A strategy that is long or out."""
-    enter(names, summary, long=enter, exit_long=leave, **parts)
+    record(names, summary, long=enter, exit_long=leave, **parts)
 
 
 def at(hour, minute=0):
@@ -454,7 +454,7 @@ def wait(names, summary, over, under, **parts):
     """A strategy whose stop orders stand a tick beyond the bar; out in the morning and evening."""
     entry = by_side(stop_at(high + TICK), None if under is None else stop_at(low - TICK))
     leave = {"exit_long": at(6, 15), "exit_short": None if under is None else at(18, 15)}
-    enter(names, summary, **({"long": over, "short": under, "entry": entry} | leave | parts))
+    record(names, summary, **({"long": over, "short": under, "entry": entry} | leave | parts))
 
 
 wait("order-same-id-stop-minute-zero-01", "An order a side and day.", at(2), at(14))
@@ -560,7 +560,7 @@ turn(
 def bracket(names, summary, over, under, distance, **parts):
     """A strategy with a stop so far from the close of its signal."""
     stop = by_side(level(close - distance), level(close + distance))
-    enter(names, summary, **({"long": over, "short": under, "stop": stop} | parts))
+    record(names, summary, **({"long": over, "short": under, "stop": stop} | parts))
 
 
 bracket(
