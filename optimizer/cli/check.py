@@ -13,9 +13,11 @@ from engine.replay.certificate import certify
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer.cli.console import Lines, plain_table
 from optimizer.cli.data_tables import price_chart
+from optimizer.cli.result import format_fact
 from optimizer.cli.strategy_texts import print_genes
-from optimizer.cli.tables import describe_doubtful, describe_exits, format_certificate
+from optimizer.cli.tables import describe_doubtful, describe_exits
 from optimizer.formatting import format_count, number
+from optimizer.report.summary import describe_replay
 from optimizer.run.causal import prove_front
 from optimizer.run.task import Task
 from optimizer.run.trade_details import describe_orders
@@ -173,4 +175,4 @@ def _print_trades(console: Lines, task: Task, strategy: Strategy) -> None:
             reference = Reference(strategy, [bars], [replace(window, series=0)])
             both = format_count(reference.contradictions(genome), "bar")
             console.say(f"{both} where both sides signal, which neither trades")
-    console.say(format_certificate(certificate))
+    console.say(format_fact(describe_replay(certificate)))

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from optimizer.evidence.judgement import Judgement
+    from optimizer.store.result import RunResult
 
 app = single_command()
 
@@ -60,20 +61,20 @@ def judge_recorded(  # noqa: PLR0913 - one argument a flag
         print_json({"run": judged.id, "judgement": judgement.payload()})
         return
     console = stdout()
-    console.print(_build_evidence_table(judgement))
+    console.print(_build_evidence_table(result, judgement))
     say_report(judged, console)
     print_answer(result, judgement)
 
 
-def _build_evidence_table(judgement: "Judgement") -> "Table":
+def _build_evidence_table(result: "RunResult", judgement: "Judgement") -> "Table":
     """All evidence, a row a sentence."""
     from rich.table import Table
 
-    from optimizer.evidence.judgement import weigh_evidence
+    from optimizer.report.summary import select, summarize_result
 
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True, style="dim")
     table.add_column()
-    for row in weigh_evidence(judgement):
-        table.add_row(row.about, row.sentence)
+    for fact in select(summarize_result(result, judgement), "evidence"):
+        table.add_row(fact.label, fact.value)
     return table

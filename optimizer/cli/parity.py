@@ -47,8 +47,9 @@ def compare_engines(  # noqa: PLR0913 - one argument a flag
     """Compare the batch engine with the reference, trade for trade."""
     from engine.replay.certificate import certify
     from optimizer.cli.console import print_json, stdout
-    from optimizer.cli.tables import format_certificate
+    from optimizer.cli.result import format_fact
     from optimizer.config.run_config import resolve_config
+    from optimizer.report.summary import describe_replay
     from optimizer.run.genes_file import chosen_member
     from optimizer.run.purposes import SHOW, restore_front
     from optimizer.run.task import prepare
@@ -80,5 +81,5 @@ def compare_engines(  # noqa: PLR0913 - one argument a flag
     if as_json:
         print_json(certificate.as_dict())
     else:
-        stdout().say(format_certificate(certificate))
+        stdout().say(format_fact(describe_replay(certificate)))
     refuse_red(certificate)

@@ -1,12 +1,11 @@
 """A result as a person and as a program read it: the verdict, the front, and what proves it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from data.shell import write_command
 from optimizer.cli.console import Lines, stdout
 from optimizer.cli.tables import (
-    format_certificate,
     front_tables,
     front_title,
     genes_tables,
@@ -16,21 +15,16 @@ from optimizer.cli.tables import (
 from optimizer.evidence.judgement import (
     Judgement,
     derive_verdict,
-    describe_count,
-    describe_expected,
-    describe_subject,
     expect_members,
     find_pick,
-    suggest_next,
 )
-from optimizer.evidence.verdict import NEXT, Verdict
-from optimizer.formatting import describe_formulas, format_count, number
-from optimizer.goals.advice import advise, describe_bounds, describe_failures, describe_nearest
+from optimizer.formatting import describe_formulas, format_count
+from optimizer.goals.advice import advise, describe_failures, describe_nearest
 from optimizer.goals.objectives import find_metric
+from optimizer.report.summary import Fact, select, summarize_result
 from optimizer.run.differing import SHOWN_MEMBERS, find_differing
-from optimizer.store.caveats import describe_account, describe_gone
-from optimizer.store.result import RunResult, choose_noun, describe_quality
-from optimizer.store.windows import describe_windows, list_searched_windows
+from optimizer.store.caveats import describe_gone
+from optimizer.store.result import RunResult, choose_noun
 
 COLOURS = {
     "invalid": "red",
@@ -49,16 +43,16 @@ DROPPED = ("invalid", "luck", "lost")
 
 
 def result_json(result: RunResult, judgement: Judgement | None) -> Mapping[str, object]:
-    """A result behind its judgement; where there is none, behind such a verdict, and the pick.
+    """A result behind its judgement, before its summary.
 
-    ``counted`` is how its counts of individuals go together.
+    Where there is no judgement, it stands behind such a verdict, and the pick.
     """
     verdict: dict[str, object] = {"verdict": derive_verdict(result, None).payload()}
     if judgement is None and (pick := find_pick(result, None)) is not None:
         verdict["pick"] = pick.payload()
     judged = {"expected": None, **(judgement.payload() if judgement else verdict)}
-    counted = describe_count(result, judgement)
-    return {"judgement": judged, **result.payload(), "counted": counted}
+    summary = [fact._asdict() for fact in summarize_result(result, judgement)]
+    return {"judgement": judged, **result.payload(), "summary": summary}
 
 
 def print_result(result: RunResult, judgement: Judgement | None, *, is_whole: bool) -> None:
@@ -69,31 +63,32 @@ def print_result(result: RunResult, judgement: Judgement | None, *, is_whole: bo
         judgement: Its newest; None where there is none.
         is_whole: Whether to print all members, not `tables.SHOWN_MEMBERS` of them.
     """
-    console, data = stdout(), result.data
+    console, facts = stdout(), summarize_result(result, judgement)
     pick = find_pick(result, judgement)
     if result.resumed:
         console.say(f"run {result.run} had {result.resumed}; this is its result")
-    simulated = ", a SIMULATED market" if data.is_simulated else ""
-    kept = f" and {format_count(data.held_out_bars, 'bar')} held out" if data.held_out_bars else ""
-    console.say(
-        f"{result.strategy} on {data.symbol} {data.timeframe}, "
-        f"{format_count(data.bars, 'bar')}{kept}{simulated}"
-    )
-    console.say(f"{describe_count(result, judgement)}, {_describe_seconds(result)}")
-    console.say_all(describe_quality(data.windows))
-    _say_diversity(console, result)
+    searched, (tried, *found, certificate) = select(facts, "asked")[0], select(facts, "found")
+    console.say(searched.value)
+    console.say(f"{tried.value}, {tried.note}")
+    console.say_all(map(format_fact, found))
     console.print()
     if result.front:
         is_marked = pick is not None and not _is_stitched(judgement)
         chosen = pick.member if pick is not None and is_marked else None
         if _is_stitched(judgement):
             console.say("One search over all bars, which the verdict is not about:")
-        _print_front(console, result, judgement, chosen, is_whole=is_whole)
+        _print_front(console, result, judgement, facts, chosen, is_whole=is_whole)
     else:
         _say_empty(console, result)
     console.print()
-    console.say(format_certificate(result.certificate))
+    console.say(format_fact(certificate))
     console.say(f"front {result.front_hash[:12]}, recorded in {result.path}")
+
+
+def format_fact(fact: Fact) -> str:
+    """A fact as a line."""
+    note = f" ({fact.note})" if fact.note else ""
+    return f"{fact.label.lower()}: {fact.value}{note}"
 
 
 def _is_stitched(judgement: Judgement | None) -> bool:
@@ -120,31 +115,27 @@ def _say_empty(console: Lines, result: RunResult) -> None:
 
 def print_answer(result: RunResult, judgement: Judgement | None) -> None:
     """Print what a person looks for, as the last lines: verdict, pick, next step."""
-    console, verdict = stdout(), derive_verdict(result, judgement)
+    console, facts = stdout(), summarize_result(result, judgement)
     console.print()
-    print_verdict(console, verdict)
-    about, sentence = describe_subject(result, judgement)
-    if sentence:
-        console.say(f"{about.capitalize()}: {sentence}")
-    pick = find_pick(result, judgement)
-    if pick is not None and (expected := describe_expected(result, judgement, pick.member)):
-        console.say(f"Expected: {expected}")
-    if pick is not None and not _is_stitched(judgement):
-        console.say_all(describe_account(result.front[pick.member], 1))
-    console.say(f"Next: {suggest_next(result, verdict, judgement)}")
+    print_verdict(console, facts)
+    for fact in select(facts, "subject", "expected"):
+        console.say(f"{fact.label}: {fact.value}")
+    console.say_all(fact.value for fact in select(facts, "caution") if fact.label == "return")
+    console.say_all(f"Next: {fact.value}" for fact in select(facts, "next"))
 
 
-def print_verdict(console: Lines, verdict: Verdict) -> None:
-    """Print verdict and reasons; the next step, where the sentence names it, stands apart."""
-    console.say(verdict.sentence.partition(NEXT)[0], style=f"bold {COLOURS[verdict.grade]}")
-    for reason in verdict.reasons:
-        console.say(f"  {reason}")
+def print_verdict(console: Lines, facts: Sequence[Fact]) -> None:
+    """Print verdict and reasons."""
+    (verdict,) = select(facts, "verdict")
+    console.say(f"{verdict.note}{verdict.value}", style=f"bold {COLOURS[verdict.tone]}")
+    console.say_all(f"  {reason.value}" for reason in select(facts, "reason"))
 
 
 def _print_front(
     console: Lines,
     result: RunResult,
     judgement: Judgement | None,
+    facts: Sequence[Fact],
     pick: int | None,
     *,
     is_whole: bool,
@@ -152,7 +143,8 @@ def _print_front(
     """Members and their genes, what was held out, and the first member window by window."""
     most, data = len(result.front) if is_whole else SHOWN_MEMBERS, result.data
     members = find_differing(result.front, result.objectives, pick, most)
-    title = front_title(len(result.front), len(members), pick) + _describe_rule(result)
+    title = front_title(len(result.front), len(members), pick)
+    title += "".join(f"; {fact.value}" for fact in facts if fact.label == "Numbers")
     console.say(title, style="italic")
     expected = expect_members(result, judgement, members)
     console.print(*front_tables(members, result.objectives, console.width, pick, expected))
@@ -163,10 +155,10 @@ def _print_front(
     for table in genes_tables(members, console.width):
         console.print()
         console.print(table)
-    bounds = result.bounds
-    if bounds and (sentence := describe_bounds(result.genomes, bounds, result.options)):
-        console.print()
-        console.say(sentence)
+    for fact in facts:
+        if fact.label == "bound":
+            console.print()
+            console.say(fact.value)
     if result.front[0].held_out is not None:
         console.print()
         console.print(held_out_table(members, result.objectives))
@@ -193,30 +185,3 @@ def _describe_closed(result: RunResult, grade: str) -> str:
     if grade in DROPPED:
         return f"{closed}; keep them closed for another search"
     return f"{closed}: {write_command('judge', Path(result.path), '--open')}"
-
-
-def _describe_seconds(result: RunResult) -> str:
-    """Seconds of the search; compiling, done once for a machine, stands apart."""
-    timing = result.timing
-    is_part = timing.evaluated < result.evaluated
-    last = f"the last {number(timing.evaluated)} of them " if is_part else ""
-    compiled = f", and {timing.compile_s:.1f} s of compiling" if timing.compile_s >= 0.05 else ""
-    return f"{last}in {timing.warm_s:.1f} s{compiled}"
-
-
-def _say_diversity(console: Lines, result: RunResult) -> None:
-    """Say when the bounds allowed fewer individuals than were asked for."""
-    evaluated, wanted = result.individuals, result.population
-    if result.search == "lattice" or evaluated >= wanted:
-        return
-    if evaluated == 1:
-        console.say("diversity 0: the bounds allow one candidate, the search had nothing to vary")
-        return
-    fewer = f"{format_count(evaluated, 'candidate')} where {number(wanted)} were asked for"
-    console.say(f"low diversity: no more than {fewer} could be found within the bounds")
-
-
-def _describe_rule(result: RunResult) -> str:
-    """Meaning of numbers over several windows to search on; empty where there is one."""
-    rule = describe_windows(list_searched_windows(result.data.windows), result.over_windows)
-    return f"; {rule}" if rule else ""

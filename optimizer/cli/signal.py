@@ -1,7 +1,8 @@
 """signal: where a run stands on the newest closed bars; it places no order."""
 
+from collections.abc import Collection
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +11,10 @@ from optimizer.cli.help import Sectioned
 from optimizer.cli.notes import note
 from optimizer.cli.shared import DATA, AsJson, Now, Runs, Trust, single_command
 from optimizer.errors import ConfigError
+
+if TYPE_CHECKING:
+    from optimizer.cli.console import Lines
+    from optimizer.signals.source import Signal
 
 app = single_command()
 
@@ -65,7 +70,6 @@ def tell_signal(  # noqa: PLR0913 - one argument a flag
     """
     from optimizer import api
     from optimizer.cli.console import print_json, stdout
-    from optimizer.cli.signal_texts import print_signal
     from optimizer.signals.messages import check_target
     from optimizer.signals.source import list_new_notes, read_clock
     from optimizer.signals.watching import ChangeWatcher, watch_source
@@ -88,8 +92,39 @@ def tell_signal(  # noqa: PLR0913 - one argument a flag
         if as_json and changed:
             print_json(signal.payload(), is_line=watch is not None)
         elif changed:
-            print_signal(stdout(), signal, None if is_first else changed)
+            _print_signal(stdout(), signal, None if is_first else changed)
         changes.send(signal)
         is_first = False
     code = IN_A_TRADE if signal.is_in_trade else 0
     raise typer.Exit(IS_DUE if signal.is_due else IS_VOID if signal.is_void else code)
+
+
+def _print_signal(console: "Lines", signal: "Signal", changed: Collection[str] | None) -> None:
+    """Print a signal; of a source that is watched only what `changed`.
+
+    Args:
+        console: Where to.
+        signal: The reading.
+        changed: Symbols whose state changed; None for a first reading, which is printed whole.
+    """
+    from optimizer.cli.result import print_verdict
+    from optimizer.report.summary import describe_verdict
+    from optimizer.signals import words
+
+    states = [state for state in signal.symbols if changed is None or state.symbol in changed]
+    console.say_all(words.list_warnings(states, signal.now))
+    if changed is None:
+        print_verdict(console, list(describe_verdict(signal.verdict)))
+        console.say_all(words.describe_genes(signal))
+    states = [state for state in states if not state.is_stale]
+    quiet = [state for state in states if state.state == "flat"] if changed is None else []
+    if len(quiet) <= words.MOST_NAMED:
+        quiet = []
+    for state in states:
+        if state not in quiet:
+            console.say_all(words.describe_state(state))
+    if quiet:
+        console.say(f"{len(quiet)} symbols: flat")
+    if changed is None:
+        console.say_all(words.list_remarks(signal))
+        console.say(signal.about)

@@ -7,7 +7,6 @@ import numpy as np
 from rich.table import Table
 
 from engine.accounts.ledger import REASONS, Ledger
-from engine.certificate import Certificate
 from optimizer.cli.console import WIDTH_OF_A_FILE, Lines, columns_table
 from optimizer.formatting import (
     BESIDE_OBJECTIVES,
@@ -27,7 +26,6 @@ from optimizer.store.result import (
     Member,
     WindowDescription,
     choose_noun,
-    describe_certificate,
 )
 from optimizer.store.windows import describe_windows, list_searched_windows
 from strategy.gene import GeneText
@@ -201,12 +199,6 @@ def importance_tables(
         table.add_row("all together", *sums, style="dim")
         tables.append(table)
     return tables
-
-
-def format_certificate(certificate: Certificate) -> str:
-    """Line on whether reference and engine agree."""
-    hashes = f"ledger {certificate.ledger_hash[:12]}, data {certificate.data_hash[:12]}"
-    return f"certificate: {describe_certificate(certificate)} ({hashes})"
 
 
 def heading(name: str) -> str:

@@ -1,177 +1,195 @@
-"""Facts about a run, and warnings."""
+"""Facts of a summary that need bars or the whole record: costs, money, orders, warnings."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import numpy as np
 
-from data.bars import Window
-from optimizer.formatting import HELD_OUT, describe_formulas, format_count, minute, number
-from optimizer.goals.advice import describe_bounds
+from optimizer.formatting import describe_formulas, format_count, fraction, number
+from optimizer.report.account import match_hold
 from optimizer.report.charts.chart import words
-from optimizer.report.orders import Fact, describe_money
+from optimizer.report.schedule import build_schedule_account, find_schedule
+from optimizer.report.summary import (
+    Fact,
+    compare_with_hold,
+    describe_row,
+    describe_verdict,
+    list_bounds,
+    list_caveats,
+    list_figures,
+    list_goals,
+    list_quality,
+    list_ranges,
+    summarize_result,
+)
 from optimizer.report.tables import Tables
-from optimizer.run.markets import Markets
-from optimizer.store.caveats import list_caveats
-from optimizer.store.result import describe_certificate, describe_quality
+from optimizer.report.trades import PAYMENTS
+from optimizer.run.trade_details import count_orders, list_details
+from optimizer.search.generation import Floats
+from optimizer.signals.drift import read_drift
+from optimizer.store import RunStore
 from optimizer.store.rows import count_rejected
-from optimizer.store.windows import describe_windows, list_searched_windows
+from strategy.model import Strategy
+from strategy.pretty_print import format_tree
+
+CHOSEN = (
+    "Not what to expect: these are the bars that were searched, where every result is chosen to "
+    "look good."
+)
+"""Heading above the numbers of a search's pick."""
+
+STITCHED = "Each step traded on the bars after its search, which that had not seen."
+"""The same of a run with a schedule."""
 
 
-@dataclass(frozen=True)
-class Caution:
-    """Something that a reader must know before believing a result."""
-
-    kind: str
-    text: str
-    is_grave: bool = False  # whether it takes the ground from all results
-
-
-def list_data_facts(run: Tables) -> list[Fact]:
-    """Facts about the bars of the run."""
-    facts: list[Fact] = []
-    simulated = "simulated: a program invented it" if run.header.is_simulated else "real"
-    facts.append(("Data", f"{run.header.data} ({simulated})"))
-    if run.bars_problem:
-        return [*facts, ("Bars", f"not there: {run.bars_problem}")]
-    markets = run.task.markets
-    facts.append(
-        ("In-sample" if run.is_search else "Range", _format_range(markets, markets.windows))
-    )
-    if markets.held_out:
-        facts.append(("Held out", _format_range(markets, markets.held_out)))
-    elif run.header.held_out:
-        bars = sum(end - start for start, end in run.header.held_out)
-        facts.append(("Held out", f"{format_count(bars, 'bar')}, which nobody has looked at"))
-    # Of held-out bars that are closed a result still has what they lack.
-    windows = markets.describe() if run.result is None else run.result.data.windows
-    over = run.task.goals.over if run.result is None else run.result.over_windows
-    if numbers_line := describe_windows(list_searched_windows(windows), over):
-        facts.append(("Numbers", numbers_line))
-    for line in describe_quality(windows):
-        name, _, lacking = line.partition(": ")
-        facts.append((name.capitalize(), lacking))
-    return facts
-
-
-def list_search_facts(run: Tables) -> list[Fact]:
-    """How it was searched."""
-    facts = [("Strategy", run.header.strategy)]
-    if run.is_search:
-        facts += _summarize_search(run)
-    fee, slippage = (number(run.header.costs.get(name)) for name in ("fee_bp", "slippage_bp"))
-    unit, least = (run.header.costs.get(name) for name in ("fee_unit", "fee_min"))
-    further = f", {number(unit)} a unit" if unit else ""
-    further += f", at least {number(least)} a fill" if least else ""
-    facts.append(("Costs", f"{fee} bp fee and {slippage} bp slippage a side{further}"))
-    if not run.bars_problem:
-        facts += describe_money(run.task.spec)
-    return facts
-
-
-def _summarize_search(run: Tables) -> list[Fact]:
-    stopped = "generations" if run.result is None else run.result.stopped_by
-    ended = f", ended by {words(stopped)}" if stopped != "generations" else ""
-    return [
-        ("Certificate", describe_comparison(run)),
-        ("Objectives", ", ".join(words(name) for name in run.objectives)),
-        *[("Formula", line) for line in describe_formulas(run.header.formulas)],
-        ("Tried", f"{describe_trials(run)}; seed {run.header.seed}{ended}"),
-    ]
-
-
-def describe_trials(run: Tables) -> str:
-    """How many individuals were evaluated, where, and how many of them are distinct."""
-    generations = format_count(len(run.summaries), "generation")
-    count = sum(summary.evaluated for summary in run.summaries)
-    polished = 0 if run.result is None else run.result.polished
-    sentence = f"{format_count(count, 'candidate')} evaluated in {generations}"
-    if polished:
-        sentence += f" and {number(polished)} in polishing, {number(count + polished)} in all"
-    trials = None if run.judgement is None else run.judgement.trials
-    if trials is not None and trials.evaluated:
-        sentence += f"; {number(trials.evaluated)} of them distinct"
-    return sentence
-
-
-def describe_comparison(run: Tables) -> str:
-    """Outcome of the comparison with the reference; it is about engines only."""
+def summarize(run: Tables) -> list[Fact]:
+    """Facts of a run in any state, or of a candidate."""
+    facts = list(_list_warnings(run))
     if run.result is None:
-        return "none: the run is not finished"
-    certificate = run.result.certificate
-    agree = "disagree" if certificate.mismatches else "agree"
-    return f"{describe_certificate(certificate)}: the engines {agree}, which says nothing of luck"
-
-
-def list_cautions(run: Tables) -> list[Caution]:
-    """Everything that speaks against believing a run, the gravest first."""
-    listed = [*_list_grave(run), *_list_caveats(run)]
+        facts += _summarize_unfinished(run)
+    else:
+        facts += [*_list_drift(run), *summarize_result(run.result, run.judgement)]
+    facts += _list_costs(run)
     if run.is_search:
-        listed += [*_describe_held_out(run), *_describe_bounds(run), *_list_rejections(run)]
-    listed += [Caution("quirk", note) for note in run.header.notes]
-    return sorted(listed, key=lambda warning: not warning.is_grave)
+        facts += _list_search(run)
+    facts += [Fact("caution", "quirk", note, tone="mild") for note in run.header.notes]
+    return [*facts, *_list_bars_figures(run)]
 
 
-def _list_grave(run: Tables) -> list[Caution]:
-    listed = [Caution("lost", f"Damaged: {line}.", is_grave=True) for line in run.losses]
+def describe_figures(run: Tables) -> str:
+    """Heading above the figures: which bars they are of, and how much R is."""
+    share = run.header.costs.get("risk_fraction")
+    risk = f"R is what a trade puts at risk, {fraction(share)} of the account." if share else ""
+    if not run.bars_problem and run.task.spec.account is not None:
+        risk = f"R is what a trade puts at risk; its size is {format_tree(run.task.spec.account)}."
+    about = CHOSEN if find_schedule(run) is None else STITCHED
+    return " ".join(filter(None, (about if run.is_search else "", risk)))
+
+
+def _summarize_unfinished(run: Tables) -> Iterator[Fact]:
+    """Facts of a candidate, or of the newest generation of a search."""
+    yield from describe_verdict(run.verdict)
+    yield Fact("asked", "Searched" if run.is_search else "Tried on", _name_bars(run))
+    if not run.bars_problem:
+        markets = run.task.markets
+        windows = markets.describe()
+        yield from list_ranges(windows, markets.timeframe, is_closed=False)
+        yield from list_quality(windows)
+    if run.is_search:
+        yield from list_goals(run.objectives, describe_formulas(run.header.formulas))
+    if run.members:
+        is_sized = run.task.spec.account is not None
+        yield from list_figures(run.members[0], None, is_sized=is_sized)
+        yield from list_caveats(run.members[0])
+    if run.is_search:
+        bounds = dict(zip(run.genes, run.bounds.tolist(), strict=True))
+        yield from list_bounds(run.members, run.genomes, bounds, run.header.options)
+
+
+def _name_bars(run: Tables) -> str:
+    simulated = ", a SIMULATED market" if run.header.is_simulated else ""
+    return f"{run.header.strategy} on {run.header.data}{simulated}"
+
+
+def _list_drift(run: Tables) -> Iterator[Fact]:
+    with RunStore.open(run.path) as store:
+        drift = read_drift(store)
+    if drift is not None:
+        yield describe_row(drift.row)
+
+
+def _list_warnings(run: Tables) -> Iterator[Fact]:
+    """Facts that take the ground from all results."""
+    texts = [("lost", f"Damaged: {line}.") for line in run.losses]
     if run.header.is_simulated:
         text = "The market is simulated. Nothing here says anything about a real one."
-        listed.append(Caution("simulated", text, is_grave=True))
+        texts.append(("simulated", text))
     if run.status != "finished":
         text = f"The run is {run.status}: this is its newest generation, not its result."
-        listed.append(Caution("unfinished", text, is_grave=True))
+        texts.append(("unfinished", text))
     if run.bars_problem:
         text = f"The bars could not be loaded, so trades are left out: {run.bars_problem}"
-        listed.append(Caution("bars", text, is_grave=True))
-    return listed
+        texts.append(("bars", text))
+    yield from (Fact("caution", label, text, tone="grave") for label, text in texts)
 
 
-def _list_caveats(run: Tables) -> list[Caution]:
-    """What the pick's return does not tell."""
-    member = run.members[0 if run.pick is None else run.pick.member] if run.members else None
-    texts = [] if member is None else list_caveats(member)
-    return [Caution("return", text, bool(member and member.gone)) for text in texts]
+def _list_costs(run: Tables) -> Iterator[Fact]:
+    costs = run.header.costs
+    fee, slippage = (number(costs.get(name)) for name in ("fee_bp", "slippage_bp"))
+    unit, least = (costs.get(name) for name in ("fee_unit", "fee_min"))
+    further = f", {number(unit)} a unit" if unit else ""
+    further += f", at least {number(least)} a fill" if least else ""
+    yield Fact("asked", "Costs", f"{fee} bp fee and {slippage} bp slippage a side{further}")
+    if not run.bars_problem:
+        yield from _describe_money(run.task.spec)
 
 
-def _describe_held_out(run: Tables) -> list[Caution]:
-    """How members did on bars that the search has not seen."""
-    if not run.members or f"{HELD_OUT}mean_r" not in run.front:
-        return []
-    held, count = run.front[f"{HELD_OUT}mean_r"].to_numpy(), len(run.front)
-    losing, silent = int((held <= 0).sum()), int(np.isnan(held).sum())
-    listed = []
-    if losing or silent:
-        text = f"Held out, {number(losing)} of {format_count(count, 'member')} lost"
-        text += f" and {number(silent)} did not trade." if silent else "."
-        listed.append(Caution("held out", text, is_grave=losing + silent == count))
-    return listed
+def _describe_money(spec: Strategy) -> Iterator[Fact]:
+    """A strategy's market, fills, payments and account, as its file states them."""
+    market = spec.market
+    if market is not None:
+        tick = "" if market.tick is None else f"tick {market.tick}"
+        lot = "" if market.lot is None else f"lot {market.lot}"
+        point = f"a point is worth {format_tree(market.multiplier)}"
+        yield Fact("asked", "Symbol", ", ".join(filter(None, (tick, lot, point))))
+    for name, part in (
+        ("Slippage of fills", spec.slippage),
+        ("Funding", spec.funding),
+        ("Borrowing", spec.borrow),
+        ("Account", spec.account),
+    ):
+        if part is not None:
+            yield Fact("asked", name, format_tree(part))
 
 
-def _describe_bounds(run: Tables) -> list[Caution]:
-    bounds = dict(zip(run.genes, run.bounds.tolist(), strict=True))
-    text = describe_bounds(run.genomes, bounds, run.header.options) if run.members else ""
-    return [Caution("bound", text)] if text else []
+def _list_search(run: Tables) -> Iterator[Fact]:
+    """Seed and end of a search, and candidates that it rejected."""
+    stopped = "generations" if run.result is None else run.result.stopped_by
+    ended = f", ended by {words(stopped)}" if stopped != "generations" else ""
+    generations = format_count(len(run.summaries), "generation")
+    yield Fact("asked", "Search", f"{generations}; seed {run.header.seed}{ended}")
+    if counts := count_rejected(run.summaries):
+        reasons = ", ".join(f"{words(name)} {number(count)}" for name, count in counts.items())
+        total = number(sum(summary.evaluated for summary in run.summaries))
+        text = f"Rejected: {reasons}, of {total} evaluated in generations."
+        yield Fact("caution", "rejected", text, tone="mild")
 
 
-def _list_rejections(run: Tables) -> list[Caution]:
-    counts = count_rejected(run.summaries)
-    if not counts:
-        return []
-    reasons = ", ".join(f"{words(name)} {number(count)}" for name, count in counts.items())
-    total = sum(summary.evaluated for summary in run.summaries)
-    return [
-        Caution("rejected", f"Rejected: {reasons}, of {number(total)} evaluated in generations.")
-    ]
+def _list_bars_figures(run: Tables) -> Iterator[Fact]:
+    """Figures that take trades: holding beside a schedule; orders, ladders and money of a pick."""
+    if run.bars_problem or not run.members:
+        return
+    made = find_schedule(run)
+    if made is not None:
+        stitched = build_schedule_account(run)
+        hold, ends = match_hold(stitched.holding, stitched.curve)
+        if hold is not None:
+            yield compare_with_hold(made.equity - 1.0, float(hold.value[-1]) - 1.0, ends - 1.0)
+    elif run.task.spec.has_orders:
+        yield from _list_orders(run, 0 if run.pick is None else run.pick.member)
 
 
-def _format_range(markets: Markets, windows: Sequence[Window]) -> str:
-    """From when to when windows reach, and how many bars they have."""
-    series = markets.series
-    first = min(int(series[w.series].timestamp[w.start]) for w in windows)
-    last = max(int(series[w.series].timestamp[w.end - 1]) for w in windows)
-    bars = sum(len(window) for window in windows)
-    symbols = {markets.names[window.series] for window in windows}
-    noun = "symbol" if len(symbols) == len(windows) else "window"
-    many = f" in {format_count(len(windows), noun)}" if len(windows) > 1 else ""
-    held = f"{format_count(bars, 'bar')} of {markets.timeframe}{many}"
-    return f"{minute(first)} to {minute(last)} UTC, {held}"
+def _list_orders(run: Tables, member: int) -> Iterator[Fact]:
+    task, spec = run.task, run.task.spec
+    (ledgers,) = run.engine.ledgers(run.genomes[[member]])
+    places = task.markets.places("search")
+    details = list_details(task, run.genomes[member], ledgers)
+    columns = [details[place].columns for place in places]
+    counts = count_orders(spec, [ledgers[place] for place in places])
+    if spec.entry is not None:
+        note = f"{counts.filled:,} filled, {counts.expired:,} expired, replaced or cancelled"
+        yield Fact("figure", "Resting orders", number(counts.placed), note)
+    if spec.targets is not None:
+        note = "targets reached before the last exit"
+        yield Fact("figure", "Partial exits", number(counts.partials), note)
+    for name, title in PAYMENTS.items():
+        if name in columns[0]:
+            paid = float(np.concatenate([part[name] for part in columns]).sum())
+            label = f"{title} {'received' if paid < 0.0 else 'paid'}"
+            yield Fact("figure", label, f"{number(abs(paid))} R", "over all trades")
+    if spec.account is not None:
+        yield _describe_leverage(np.concatenate([part["leverage"] for part in columns]))
+
+
+def _describe_leverage(used: Floats) -> Fact:
+    note = f"median {number(float(np.median(used)))} of the account" if len(used) else "-"
+    return Fact("figure", "Leverage, at most", f"{number(float(used.max(initial=0.0)))} x", note)

@@ -3,28 +3,28 @@
 from html import escape
 
 from optimizer.formatting import format_count
-from optimizer.report.evidence import build_answer
+from optimizer.report.facts import describe_figures, summarize
+from optimizer.report.summary import select, shorten_verdict
 from optimizer.report.tables import Tables
-from optimizer.report.tiles import describe_tiles, list_tiles
 from optimizer.run.differing import find_differing
 from optimizer.store.labels import Labels
 
 
 def render_html(run: Tables, labels: Labels) -> str:
     """A run as HTML: the verdict with its next step, numbers of the pick, the best of the front."""
-    verdict = build_answer(run)
-    blocks = [
-        f"<p><strong>{escape(verdict.word)}</strong><br>{escape(verdict.sentence)}",
-        f"<br>Next: {escape(verdict.step)}" if verdict.step else "",
-        "</p>",
-    ]
-    tiles = list_tiles(run)
-    if tiles:
-        names = "".join(f"<th>{escape(tile.name)}</th>" for tile in tiles)
-        values = "".join(f"<td>{escape(tile.value)}</td>" for tile in tiles)
-        notes = "".join(f"<td>{escape(tile.note)}</td>" for tile in tiles)
-        blocks.append(f"<p>{escape(describe_tiles(run))}</p>")
-        blocks.append(f"<table><tr>{names}</tr><tr>{values}</tr><tr>{notes}</tr></table>")
+    facts = summarize(run)
+    verdict, *_ = select(facts, "verdict")
+    steps = [f"<br>Next: {escape(fact.value)}" for fact in select(facts, "next")]
+    sentence = f"<strong>{escape(verdict.label)}</strong><br>{escape(shorten_verdict(verdict))}"
+    blocks = [f"<p>{sentence}", *steps, "</p>"]
+    if figures := select(facts, "figure"):
+        columns = zip(*((fact.label, fact.value, fact.note) for fact in figures), strict=True)
+        rows = [
+            "".join(f"<{tag}>{escape(text)}</{tag}>" for text in row)
+            for tag, row in zip(("th", "td", "td"), columns, strict=True)
+        ]
+        blocks.append(f"<p>{escape(describe_figures(run))}</p>")
+        blocks.append(f"<table><tr>{'</tr><tr>'.join(rows)}</tr></table>")
     pick = None if run.pick is None else run.pick.member
     shown = list(find_differing(run.members, run.objectives, pick))
     front = run.front[[*run.objectives, *run.genes]].iloc[shown]

@@ -12,6 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +23,9 @@ from data.plain import takes_plain
 from engine.runtime.collector import pause_collector
 from optimizer.atomic_write import write_output, write_whole
 from optimizer.errors import ConfigError
-from optimizer.formatting import HELD_OUT, format_count
+from optimizer.formatting import HELD_OUT, format_count, number
 from optimizer.report.charts.chart import Chart, words
-from optimizer.report.evidence import FOLD_COLUMNS, build_answer
-from optimizer.report.facts import list_cautions, list_data_facts, list_search_facts
+from optimizer.report.facts import describe_figures, summarize
 from optimizer.report.glossary import anchor, terms
 from optimizer.report.model import (
     MOST_MEMBERS,
@@ -34,9 +34,15 @@ from optimizer.report.model import (
     build_page_data,
     choose_members,
 )
-from optimizer.report.schedule import STEP_COLUMNS
+from optimizer.report.schedule import (
+    FOLD_COLUMNS,
+    STEP_COLUMNS,
+    find_schedule,
+    list_fold_cells,
+    list_step_cells,
+)
+from optimizer.report.summary import Kind, select, shorten_verdict
 from optimizer.report.tables import Tables
-from optimizer.report.tiles import describe_tiles, list_tiles
 from optimizer.run.differing import find_differing
 from optimizer.store.files import REPORT
 
@@ -242,7 +248,10 @@ def _render_static(run: Tables, chosen: Chosen | None) -> Mapping[str, object]:
     """Static part of the page, before any script runs."""
     named = () if chosen is None else _put_differing_first(run, chosen.named)
     columns, rows = build_member_rows(run, named)
-    warnings = list_cautions(run)
+    facts = summarize(run)
+    by_kind = {kind: select(facts, kind) for kind in get_args(Kind)}
+    made, judgement = find_schedule(run), run.judgement
+    folds = () if judgement is None or judgement.folds is None else judgement.folds.rows
     names = ("member", *columns)
     total = len(run.members)
     shown = format_count(total, "member")
@@ -254,14 +263,15 @@ def _render_static(run: Tables, chosen: Chosen | None) -> Mapping[str, object]:
         "is_search": run.is_search,
         "strategy": words(run.header.strategy),
         "data": run.header.data,
-        "answer": build_answer(run),
-        "tiles": list_tiles(run),
-        "tiles_caption": describe_tiles(run),
+        "facts": by_kind,
+        "headline": shorten_verdict(by_kind["verdict"][0]),
+        "figures_caption": describe_figures(run),
+        "folds": list_fold_cells(folds),
         "fold_columns": FOLD_COLUMNS,
+        "fold_genes": [[number(row.genes.get(name)) for name in run.genes] for row in folds],
+        "gene_names": [words(name) for name in run.genes],
+        "steps": () if made is None else list_step_cells(made),
         "step_columns": STEP_COLUMNS,
-        "grave": [caution for caution in warnings if caution.is_grave],
-        "mild": [caution for caution in warnings if not caution.is_grave],
-        "facts": [*list_data_facts(run), *list_search_facts(run)],
         "columns": [{"title": words(n), "kind": _name_kind(run, n)} for n in names],
         "rows": [
             ((str(member), member), *cells) for member, cells in zip(named, rows, strict=True)

@@ -24,6 +24,7 @@ from optimizer.run.markets import Markets
 from optimizer.run.search import on_searched_bars
 from optimizer.search.generation import Floats
 
+FOLD_COLUMNS = ("fold", "searched on", "tested on", "trades", "mean R", "efficiency")
 STEP_COLUMNS = ("step", "date", "strength in training", "trades", "mean R", "efficiency")
 
 
@@ -105,6 +106,27 @@ def list_step_cells(made: ScheduleRecord) -> tuple[tuple[str, ...], ...]:
         )
         for step, row in enumerate(made.rows, start=1)
     )
+
+
+def list_fold_cells(rows: Sequence[FoldRow]) -> tuple[tuple[str, ...], ...]:
+    """Cells of a row a fold, in `FOLD_COLUMNS`."""
+    return tuple(
+        (
+            str(fold),
+            _format_days(row.train),
+            _format_days(row.test)
+            + (f", without {', '.join(row.untested)}" if row.untested else ""),
+            number(row.trades),
+            format_figure(row, "mean_r"),
+            format_figure(row, "efficiency"),
+        )
+        for fold, row in enumerate(rows, start=1)
+    )
+
+
+def _format_days(ranges: Sequence[Range]) -> str:
+    first, last = min(part.first for part in ranges), max(part.last for part in ranges)
+    return f"{first[:10]} to {last[:10]}"
 
 
 def _draw_account(folded: Folded | None, start_ns: int) -> Curve:

@@ -64,6 +64,7 @@ class RunSummary:
     goals: tuple[str, str] | None = None  # digests of its bars, and of its goals on them
     tags: tuple[str, ...] = ()  # that a person gave it, as the `note`
     note: str = ""
+    is_schedule: bool = False  # whether its newest judgement is about a schedule
     drift: str = ""  # of trades since, in a line; empty if it was never watched
     damaged: str = ""  # why it is left out, or cannot be trusted whole; empty for a sound run
     # Rank in the order of creation, 0 for older versions; None if unreadable.
@@ -215,7 +216,7 @@ def _build_summary(path: Path, reader: Reader, look: Look | None) -> RunSummary:
     header = reader.header
     problems: list[str] = []
     generations, planned, result, verdict = 0, None, None, None
-    answer, drift = RunAnswer(), ""
+    answer, drift, is_schedule = RunAnswer(), "", False
     try:
         problems += reader.find_losses()
         planned = reader.planned
@@ -226,6 +227,7 @@ def _build_summary(path: Path, reader: Reader, look: Look | None) -> RunSummary:
         problems += reader.recover().warnings
         judgement = reader.find_evidence(JUDGEMENT)
         drift = _read_text(reader.find_evidence(DRIFT), "sentence") or ""
+        is_schedule = judgement.get("schedule") is not None
         verdict = _read_text(mapping_or_empty(judgement.get("verdict")), "grade")
         answer = RunAnswer.read(judgement.get("answer", (result or {}).get("answer", {})))
     except StoreError as error:
@@ -243,6 +245,7 @@ def _build_summary(path: Path, reader: Reader, look: Look | None) -> RunSummary:
         verdict=verdict,
         symbols=_list_symbols(header),
         **vars(answer),
+        is_schedule=is_schedule,
         drift=drift,
         damaged="; ".join(dict.fromkeys(problems)),
         number=reader.number,

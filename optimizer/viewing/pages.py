@@ -25,7 +25,7 @@ REPORT_HEADERS = {
 SCRIPTS, STYLES = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
 
 
-OWN_SCRIPTS = ("base.js", "index.js", "run.js", "beside.js")
+OWN_SCRIPTS = ("base.js", "index.js", "run.js", "beside.js", "today.js")
 
 ASSETS = (*OWN_SCRIPTS, "look.js", "plotly.js", "report.css", "pages.css")
 """Files that are served beside pages."""

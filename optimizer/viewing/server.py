@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -40,6 +41,8 @@ from optimizer.viewing.pages import (
     render_page,
 )
 from optimizer.viewing.run_index import COLUMNS, RunIndex, list_rows, read_signature
+from optimizer.viewing.today import COLUMNS as TODAY
+from optimizer.viewing.today import FOLLOW, MOST_FOLLOWED, list_followed, read_today
 from strategy.errors import StrategyError
 
 MOST_VIEWERS = 100
@@ -91,6 +94,8 @@ class Viewer:
             Route("/run/{run}/labels", self.write_labels, methods=["POST"]),
             Route("/forecasts", self.show_forecasts),
             Route("/forecasts/{name}", self.show_forecast),
+            Route("/today", self.show_today),
+            Route("/today/{run}", self.send_today),
             Route("/scan", show_scan),
             Route("/assets/{name}", send_asset),
         ]
@@ -170,6 +175,21 @@ class Viewer:
             return encode_json(build_comparison(paths))
 
         content = await self._computer.get(key, compare)
+        return Response(content, media_type="application/json")
+
+    async def show_today(self, _: Request) -> Response:
+        """The followed runs as a page, which is filled run by run."""
+        followed = list_followed(await self._read(self.index.list_summaries))
+        shown = followed[:MOST_FOLLOWED]
+        more = len(followed) - len(shown)
+        page = render_page("today.html", runs=shown, more=more, columns=TODAY, tag=FOLLOW)
+        return HTMLResponse(page)
+
+    async def send_today(self, request: Request) -> Response:
+        """Where a run stands; read anew once a minute."""
+        path = await self._find(request)
+        key = "today", path.name, read_signature(path), int(time.time() // 60)
+        content = await self._computer.get(key, lambda: encode_json(read_today(path)))
         return Response(content, media_type="application/json")
 
     async def show_forecasts(self, _: Request) -> Response:

@@ -13,7 +13,7 @@ from optimizer.evidence.judgement import find_pick, read_opened_result
 from optimizer.evidence.pick import PickRecord
 from optimizer.formatting import fraction
 from optimizer.grades import GRADE_WORDS
-from optimizer.report.facts import list_cautions
+from optimizer.report.facts import summarize
 from optimizer.store import RunStore
 from tests.support.commands import SMALL, write_market
 from tests.support.forging import change, flip, forge, interrupt
@@ -219,7 +219,7 @@ def test_a_loss_is_said_by_each_command_and_page(command, path, caplog):
     run = load_run(str(path))
     assert set(said) <= set(run.losses)
     assert said[0] in caplog.text
-    assert said[0] in "".join(caution.text for caution in list_cautions(run) if caution.is_grave)
+    assert said[0] in "".join(fact.value for fact in summarize(run) if fact.tone == "grave")
     assert said[0] in command("runs", "list", "--json").json[0]["damaged"]
     for words in (["runs", "show", path], ["runs", "export", path, "x.csv"], ["report", path]):
         outcome = command(*words)

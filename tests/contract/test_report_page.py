@@ -244,6 +244,7 @@ def rename_run(run, name, strategy, folder):
     )
     run.task = replace(task, markets=markets, spec=replace(task.spec, name=strategy))
     run.header = replace(run.header, data=f"{name} 15m", strategy=strategy, notes=(name,))
+    run.result = replace(run.result, strategy=strategy)
     run.path = shutil.copytree(run.path, folder / (name.replace("/", "") or "x"))
     return run
 

@@ -87,7 +87,7 @@ def test_the_address_is_kept_as_a_cookie(asker):
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/?key=wrong", "/?key=", "/?key=%C3%A9", "/events", "/no", "/forecasts"]
+    "path", ["/", "/?key=wrong", "/?key=", "/?key=%C3%A9", "/events", "/no", "/forecasts", "/today"]
 )
 def test_without_the_token_nothing_is_given(asker, path):
     """Neither pages nor the names of what there is: a sentence."""

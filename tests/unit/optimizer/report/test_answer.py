@@ -13,11 +13,11 @@ from optimizer.evidence.plan import Plan
 from optimizer.formatting import fraction, metric
 from optimizer.grades import GRADES
 from optimizer.report import gallery
-from optimizer.report.evidence import CANNOT_KNOW, build_answer
+from optimizer.report.facts import summarize
 from optimizer.report.model import build_page_data, choose_members
 from optimizer.report.page import page_html
 from optimizer.report.schedule import stitched_curve
-from optimizer.report.tiles import list_tiles
+from optimizer.report.summary import CANNOT_KNOW, select, shorten_verdict
 from optimizer.store import RunStore
 from tests.support.judged import judgement, record_judgement
 from tests.support.runs import record_run
@@ -34,7 +34,7 @@ def folded_run(tmp_path_factory):
 def test_tiles_hold_the_numbers_of_the_pick(folded_run):
     """As the table of its metrics has them; gains and losses differ in colour."""
     member = folded_run.members[folded_run.pick.member]
-    tiles = {tile.name: tile for tile in list_tiles(folded_run)}
+    tiles = {fact.label: fact for fact in select(summarize(folded_run), "figure")}
     assert tiles["Return a year"].value == metric("cagr", member.metrics["cagr"])
     assert tiles["Deepest drawdown"].value == fraction(member.objectives["max_drawdown"])
     assert tiles["Trades"].value == metric("trades", member.metrics["trades"])
@@ -47,7 +47,7 @@ def test_tiles_hold_the_numbers_of_the_pick(folded_run):
     assert tiles["Expected"].value == expected.headline
     assert tiles["Expected"].note.endswith(f"; {expected.year.headline}, {expected.year.range}")
     assert folded_run.front["expected_r"].dropna().tolist() == [expected.mean]
-    assert tiles["Return a year"].sign == ("gain" if member.metrics["cagr"] > 0 else "loss")
+    assert tiles["Return a year"].tone == ("gain" if member.metrics["cagr"] > 0 else "loss")
 
 
 def test_folds_are_stitched_to_one_account(folded_run):
@@ -69,24 +69,26 @@ def test_the_answer_says_grade_reason_and_next_step_apart(example_run, tmp_path,
     shutil.copytree(example_run, tmp_path / grade)
     record_judgement(tmp_path / grade, judgement(grade))
     run = load_run(str(tmp_path / grade))
-    answer = build_answer(run)
+    facts = summarize(run)
     print_answer(run.result, run.judgement)
     told = capsys.readouterr().out
     with RunStore.open(tmp_path / grade) as store:
         compared = describe_outcome(store)
-    unknown = "not known yet" if answer.expected else "-"
+    expected = select(facts, "expected")
+    unknown = "not known yet" if expected else "-"
     known = unknown if run.expected is None else run.expected.headline
     assert compared["expected of it"] == known
-    assert ("Expected: " in told) == (run.expected is not None) == bool(answer.expected)
+    assert ("Expected: " in told) == (run.expected is not None) == bool(expected)
     if run.expected is not None:
         assert run.expected.describe() in " ".join(told.split())
-        assert answer.expected.endswith(CANNOT_KNOW)
-    assert answer.step
-    assert answer.step not in answer.sentence
-    assert not answer.sentence.lower().startswith(answer.word.lower())
-    assert "RUN" not in answer.step
-    assert "simulated" not in answer.sentence
-    assert answer.is_simulated
+        assert expected[0].note == CANNOT_KNOW
+    ((verdict,), (step,)) = select(facts, "verdict"), select(facts, "next")
+    assert step.value
+    assert step.value not in verdict.value
+    assert not shorten_verdict(verdict).lower().startswith(verdict.label.lower())
+    assert "RUN" not in step.value
+    assert "simulated" not in verdict.value
+    assert verdict.note
 
 
 def test_a_member_beyond_those_that_a_page_names_is_named_too(folded_run, monkeypatch):

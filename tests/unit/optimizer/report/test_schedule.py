@@ -10,16 +10,17 @@ from optimizer import load_run
 from optimizer.cli.result import print_answer, print_result
 from optimizer.formatting import fraction
 from optimizer.report import write_report
-from optimizer.report.evidence import build_answer
+from optimizer.report.facts import summarize
 from optimizer.report.model import choose_members
 from optimizer.report.page import page_html
 from optimizer.report.schedule import (
     STEP_COLUMNS,
     build_schedule_account,
+    list_step_cells,
     list_windows,
     stitched_curve,
 )
-from optimizer.report.tiles import list_tiles
+from optimizer.report.summary import select
 from optimizer.store.listing import summarise
 from strategy import words as w
 from tests.support.evidence import make_planted_market
@@ -57,20 +58,22 @@ def test_growth_is_over_the_bars_that_were_searched(run):
     longer = copy(run)
     data = replace(run.result.data, windows=(searched, held_out))
     longer.result = replace(run.result, data=data)
-    assert list_tiles(longer)[0] == list_tiles(run)[0]
+    grown, *_ = select(summarize(longer), "figure")
+    assert grown == select(summarize(run), "figure")[0]
 
 
 def test_the_first_screen_is_that_of_the_account(run, capsys):
     """Tiles, curve, sentence, index and terminal are those of all steps, not of the one search."""
     made, pick = run.judgement.schedule, run.pick
-    tiles = {tile.name: tile for tile in list_tiles(run)}
+    facts = summarize(run)
+    tiles = {fact.label: fact for fact in select(facts, "figure")}
     assert "in all" in tiles["Return a year"].note
     assert tiles["Return a year"].note.startswith(fraction(made.equity - 1.0))
     assert tiles["Deepest drawdown"].value == fraction(made.max_drawdown)
     assert tiles["Trades"].value == str(made.trades) != str(pick.trades)
-    answer = build_answer(run)
-    assert answer.about == "account of all steps"
-    assert answer.pick.startswith(f"{made.trades} trades in {len(made.rows)} steps, each with")
+    (subject,) = select(facts, "subject")
+    assert subject.label == "Account of all steps"
+    assert subject.value.startswith(f"{made.trades} trades in {len(made.rows)} steps, each with")
     steps, line = run.plot.answer().data[-1], build_schedule_account(run).curve
     assert steps.name == "all steps"
     assert steps.y[-1] == line.value[-1] == made.equity
@@ -87,7 +90,7 @@ def test_the_first_screen_is_that_of_the_account(run, capsys):
     print_result(run.result, run.judgement, is_whole=False)
     print_answer(run.result, run.judgement)
     told = capsys.readouterr().out
-    assert f"Account of all steps: {answer.pick}" in told
+    assert f"Account of all steps: {subject.value}" in told
     assert "is the pick" not in told
 
 
@@ -145,12 +148,13 @@ def test_the_account_of_steps_sizes_their_trades(sized_run):
 
 def test_the_page_has_a_row_a_step(run, tmp_path):
     """And every sentence on the schedule."""
-    answer = build_answer(run)
-    assert len(answer.steps) == len(run.judgement.schedule.rows)
-    assert {len(cells) for cells in answer.steps} == {len(STEP_COLUMNS)}
-    sentences = {row.about for row in answer.evidence}
+    steps = list_step_cells(run.judgement.schedule)
+    assert len(steps) == len(run.judgement.schedule.rows)
+    assert {len(cells) for cells in steps} == {len(STEP_COLUMNS)}
+    evidence = select(summarize(run), "evidence")
+    sentences = {row.label for row in evidence}
     assert {"schedule", "shuffled bars", "turnover", "never again"} <= sentences
-    assert not [row for row in answer.evidence if "Nobody searched again" in row.sentence]
+    assert not [row for row in evidence if "Nobody searched again" in row.value]
     page = write_report(run, tmp_path / "report.html").read_text(encoding="utf-8")
     assert 'id="steps"' in page
     assert 'data-chart="step_genes"' in page

@@ -10,7 +10,7 @@ from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer import judge, load_run
 from optimizer.evidence.drift import build_drift_reference, compute_drift_evidence
-from optimizer.report.evidence import build_answer
+from optimizer.report.facts import summarize
 from optimizer.signals.drift import read_drift, watch_run
 from optimizer.store import RunStore
 from optimizer.store.answers import DRIFT
@@ -63,8 +63,8 @@ def test_new_trades_are_held_against_folds(market):
     with RunStore.open(market.path) as store:
         assert read_drift(store) == record
     assert summarise(market.path).drift == record.sentence
-    answer = build_answer(load_run(str(market.path)))
-    assert record.sentence in [row.sentence for row in answer.evidence]
+    facts = summarize(load_run(str(market.path)))
+    assert record.sentence in [fact.value for fact in facts]
 
 
 def test_looking_again_records_what_changed_alone(market):

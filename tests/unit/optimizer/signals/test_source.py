@@ -11,9 +11,9 @@ from data.checks import format_time
 from engine.accounts.ledger import REASONS
 from engine.batch import Engine
 from optimizer import load_run
-from optimizer.cli.signal_texts import describe_genes, list_warnings
 from optimizer.errors import ConfigError, StoreError
 from optimizer.signals.source import has_missed
+from optimizer.signals.words import describe_genes, list_warnings
 from tests.support.judged import judgement, record_judgement
 from tests.support.signals import GrowingMarket
 

@@ -6,7 +6,7 @@ import pytest
 
 from engine.accounts.costs import Costs
 from optimizer.cli.notes import wrap_text
-from optimizer.cli.signal_texts import describe_state
+from optimizer.signals.words import describe_state
 from strategy import words as w
 from tests.support.series import hand_bars
 from tests.support.signals import read_state

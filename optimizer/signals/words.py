@@ -1,11 +1,9 @@
 """A signal in words: its verdict, a block a symbol, and what the clock leaves out."""
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from engine.positions.standing import EntryLevel, StopTrail
-from optimizer.cli.console import Lines
-from optimizer.cli.result import print_verdict
 from optimizer.formatting import format_count, fraction
 from optimizer.signals.records import (
     SignalEntry,
@@ -48,33 +46,6 @@ EVENS = {"none": "", "share": " and {1:.4g}% of it", "times_risk": " and {2:.4g}
 """Where a level lies, what a stop follows, and where break-even is, by their kinds."""
 
 NEXT, FIRST = "at the next open", "from the first close on"
-
-
-def print_signal(console: Lines, signal: Signal, changed: Collection[str] | None) -> None:
-    """Print a signal; of a source that is watched only what `changed`.
-
-    Args:
-        console: Where to.
-        signal: The reading.
-        changed: Symbols whose state changed; None for a first reading, which is printed whole.
-    """
-    states = [state for state in signal.symbols if changed is None or state.symbol in changed]
-    console.say_all(list_warnings(states, signal.now))
-    if changed is None:
-        print_verdict(console, signal.verdict)
-        console.say_all(describe_genes(signal))
-    states = [state for state in states if not state.is_stale]
-    quiet = [state for state in states if state.state == "flat"] if changed is None else []
-    if len(quiet) <= MOST_NAMED:
-        quiet = []
-    for state in states:
-        if state not in quiet:
-            console.say_all(describe_state(state))
-    if quiet:
-        console.say(f"{len(quiet)} symbols: flat")
-    if changed is None:
-        console.say_all(list_remarks(signal))
-        console.say(signal.about)
 
 
 def list_warnings(states: Sequence[SymbolState], now: str) -> Iterator[str]:
@@ -128,6 +99,37 @@ def describe_state(state: SymbolState) -> Iterator[str]:
     elif state.held_by is not None:
         facts.append("the account has no room: the entry alone is more than --max-leverage")
     yield from (f"  {fact}" for fact in facts)
+
+
+def describe_order(state: SymbolState) -> str:
+    """What to place at a broker now, with size and prices, in one line; ``nothing`` for nothing."""
+    trade, parts = state.trade, []
+    entries = () if state.entry is None else (state.entry,)
+    fills: tuple[SignalEntry | SignalOrder, ...] = (*entries, *state.orders)
+    if trade is not None and trade.leaves:
+        parts.append("close at the next open")
+    elif trade is not None:
+        targets = (f"target {format_price(leg.price)}" for leg in trade.targets)
+        parts.append(", ".join((f"stop {format_price(trade.stop)}", *targets)))
+    if state.held_by is None:
+        parts += map(_name_fill, fills)
+    elif fills:
+        parts.append("no room in the account")
+    return "; ".join(parts) or "nothing"
+
+
+def _name_fill(fill: SignalEntry | SignalOrder) -> str:
+    """Side, size, kind, stop and targets of an entry."""
+    size = fill.size
+    units = None if size is None else size.per_account if size.units is None else size.units
+    per = " per 1 of the account" if size is not None and size.units is None else ""
+    sized = "" if units is None else f" {format_price(units)}{per}"
+    wait = format_count(fill.bars_to_wait, "bar")
+    when = f"at the open in {wait}" if fill.bars_to_wait else NEXT
+    price = f"{fill.kind} {format_price(fill.price)}" if isinstance(fill, SignalOrder) else when
+    levels = [("stop", fill.stop), *(("target", target) for target in fill.targets)]
+    named = (f"{name} {_describe_level(level)}" for name, level in levels)
+    return ", ".join((f"{'buy' if fill.side == 'long' else 'sell'}{sized} {price}", *named))
 
 
 def list_remarks(signal: Signal) -> Iterator[str]:

@@ -1,0 +1,95 @@
+"""The page *today*: where each followed run stands on its newest closed bars, and what to place."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from data.bars import parse_time
+from data.errors import DataError
+from data.timeframe import UNITS_NS
+from engine.errors import EngineError
+from optimizer.errors import OptimizerError
+from optimizer.evidence.drift import DriftRecord
+from optimizer.formatting import format_count
+from optimizer.grades import GRADE_WORDS
+from optimizer.signals.drift import read_drift
+from optimizer.signals.records import SymbolState
+from optimizer.signals.source import Signal, SignalSource
+from optimizer.signals.words import describe_order, describe_state, list_warnings
+from optimizer.store import RunStore
+from optimizer.store.labels import Labels
+from optimizer.store.listing import RunSummary
+from strategy.errors import StrategyError
+
+FOLLOW = "follow"
+"""Tag of runs that a person follows."""
+
+MOST_FOLLOWED = 20
+
+Cell = tuple[str, str]
+"""Text and tone."""
+
+COLUMNS = ("symbol", "state", "to place", "R now", "drift", "next search")
+
+TONES = {"in a trade": "gain", "enter": "due", "order": "due", "full": "mild", "stale": "grave"}
+"""Of states; one that is flat has none."""
+
+FOREIGN = (OptimizerError, DataError, EngineError, StrategyError, OSError)
+
+
+def list_followed(runs: Sequence[RunSummary]) -> list[RunSummary]:
+    """Finished runs that are schedules, watched, or tagged `FOLLOW`, newest first."""
+    finished = (run for run in reversed(runs) if run.front_size)
+    return [run for run in finished if run.is_schedule or run.drift or Labels(run.tags).has(FOLLOW)]
+
+
+def read_today(path: Path, read_clock: Callable[[], int] = time.time_ns) -> Mapping[str, object]:
+    """Lines of a run, a symbol each, as `signal` has them; or the sentence why there are none.
+
+    No search that is due is made, and nothing is recorded.
+    """
+    now_ns = read_clock()
+    try:
+        reading = SignalSource(path, None, {}, may_search=False).read(now_ns)
+        with RunStore.open(path) as store:
+            drift = read_drift(store)
+    except FOREIGN as error:
+        return {"problem": " ".join(str(error).split())}
+    grade = reading.verdict.grade
+    states = sorted(reading.symbols, key=lambda state: state.state == "flat")
+    of_run = [_describe_drift(drift), _describe_search(reading, now_ns)]
+    rows = [_build_row(reading, state, of_run) for state in states]
+    return {"grade": grade, "word": GRADE_WORDS[grade], "rows": rows}
+
+
+def _build_row(reading: Signal, state: SymbolState, of_run: Sequence[Cell]) -> Mapping[str, object]:
+    """Cells in `COLUMNS`, the last ones those of the run, and all sentences of `signal`."""
+    r = None if state.trade is None else state.trade.r
+    cells = (
+        (state.symbol, ""),
+        (state.state, TONES.get(state.state, "")),
+        ("unknown" if state.is_stale else describe_order(state), "due" if state.is_due else ""),
+        ("-" if r is None else f"{r:.2f}", "" if not r else "gain" if r > 0 else "loss"),
+        *of_run,
+    )
+    lines = [*list_warnings([state], reading.now)]
+    lines += [] if state.is_stale else describe_state(state)
+    return {"cells": cells, "lines": lines}
+
+
+def _describe_drift(drift: DriftRecord | None) -> Cell:
+    if drift is None:
+        return "-", ""
+    trades = format_count(drift.trades, "trade")
+    return (f"no alarm, {trades}", "") if drift.alarm_at is None else (f"ALARM, {trades}", "grave")
+
+
+def _describe_search(reading: Signal, now_ns: int) -> Cell:
+    """Days to the next search of a schedule, or since when one is due."""
+    step = reading.step
+    if step is None:
+        return "-", ""
+    if step.due is not None:
+        return f"due since {step.due[:10]}", "due"
+    days = (parse_time(step.next_date) - now_ns) / UNITS_NS["d"]
+    return f"in {format_count(max(round(days), 0), 'day')}", ""
