@@ -90,7 +90,7 @@ BESIDE = {
     "optimizer/store": ("tests/properties/test_run_store.py", "tests/unit/optimizer/run"),
     "optimizer/evidence": ("tests/unit/optimizer/report", "tests/unit/optimizer/signals"),
     "optimizer/goals": ("tests/properties/test_goals.py",),
-    "optimizer/search": ("tests/unit/optimizer/run",),
+    "optimizer/search": ("tests/unit/optimizer/run", "tests/golden/test_fronts.py"),
     "optimizer/run": ("tests/unit/optimizer/evidence", "tests/unit/optimizer/store"),
     "optimizer/portfolios": ("tests/unit/optimizer/report",),
     "optimizer/report": ("tests/unit/optimizer/run/test_trade_details.py",),

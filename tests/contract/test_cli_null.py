@@ -18,7 +18,7 @@ from tests.support.commands import write_market
 
 pytestmark = pytest.mark.slow
 
-LENGTH, START, END = 3000, "1970-01-12", "1970-01-25"
+LENGTH, START, END = 600, "1970-01-04", "1970-01-07"
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Recipes of the pages run as they stand: commands one by one, strategies as files of the house."""
 
 import doctest
-import json
 import re
 import shlex
 
@@ -24,20 +23,6 @@ def list_commands():
     lines = [part for block in blocks for line in block.splitlines() for part in line.split(" && ")]
     begin = "python -m optimizer "
     return [line for line in lines if line.startswith(begin) and NEEDS_A_KEY not in line]
-
-
-def test_strategies_of_the_notebook_run_from_their_files(command, tmp_path):
-    """Each file that the notebook writes is a strategy that reference and engine agree on."""
-    book = json.loads((ROOT / "notebooks" / "your_strategy.ipynb").read_text())
-    cells = ["".join(cell["source"]) for cell in book["cells"]]
-    texts = re.findall(r"write_text\('''\n(.*?)'''", "\n".join(cells), re.DOTALL)
-    assert len(texts) == 2
-    market = write_market(tmp_path / "bars.csv")
-    for text in texts:
-        (tmp_path / "mine.py").write_text(text)
-        outcome = command("parity", "--data", market, "--strategy", "mine.py")
-        assert outcome.code == 0, outcome.err
-        assert "0 mismatches" in outcome.out
 
 
 def test_the_strategy_of_the_front_page_runs_from_a_file(command, tmp_path):

@@ -16,35 +16,6 @@ from optimizer.search.randomness import (
     stream,
 )
 
-WORD = 2**64
-
-
-def philox_block(counter: int, key: tuple[int, int]) -> list[int]:
-    """Philox4x64-10 in plain integers, after Salmon et al. (2011): four 64-bit words."""
-    x = [counter % WORD, 0, 0, 0]
-    k = list(key)
-    for _ in range(10):
-        left, right = 0xD2E7470EE14C6C93 * x[0], 0xCA5A826395121157 * x[2]
-        x = [right // WORD ^ x[1] ^ k[0], right % WORD, left // WORD ^ x[3] ^ k[1], left % WORD]
-        k = [(k[0] + 0x9E3779B97F4A7C15) % WORD, (k[1] + 0xBB67AE8584CAA73B) % WORD]
-    return x
-
-
-def test_stream_equals_the_published_generator():
-    """The doubles are the upper 53 bits of Philox words, so any device can draw the same ones."""
-    seed, generation = 1234567890123, 41
-    key = (seed, generation * 2**16 + PURPOSES["mutate"])
-    words = philox_block(1, key) + philox_block(2, key)
-    expected = [(word >> 11) * 2.0**-53 for word in words]
-    assert expected == stream(seed, generation, "mutate").random(8).tolist()
-
-
-def test_every_part_of_the_address_counts():
-    """Changing the seed, the generation or the purpose gives other numbers."""
-    addresses = [(5, 3, purpose) for purpose in PURPOSES] + [(6, 3, "select"), (5, 4, "select")]
-    starts = {tuple(stream(*address).random(4).tolist()) for address in addresses}
-    assert len(addresses) == len(starts)
-
 
 def test_words_have_the_key_of_the_law():
     """The key is the seed, and the index above sixteen bits of purpose."""
@@ -52,14 +23,6 @@ def test_words_have_the_key_of_the_law():
         key = np.array([7, 5 << 16 | PURPOSES[purpose]], dtype=np.uint64)
         expected = np.random.Philox(key=key).random_raw(9)
         assert expected.tolist() == draw_words(7, 5, purpose, 9).tolist()
-
-
-def test_purposes_have_the_numbers_of_the_law():
-    """A number is part of every recorded run."""
-    numbers = {"null_body": 13, "null_gap": 14, "bootstrap": 15, "reorder": 16, "near": 17}
-    numbers |= {"null_mirror": 18, "forecast_weights": 19, "forecast_batches": 20, "look_ahead": 21}
-    numbers["planted"] = 22
-    assert numbers == {name: number for name, number in PURPOSES.items() if number > 12}
 
 
 def test_the_largest_word_stays_inside():

@@ -5,47 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from data import load_bars
-from data.bars import Window
 from data.checks import format_time
-from engine.accounts.ledger import REASONS
-from engine.batch import Engine
 from optimizer import load_run
 from optimizer.errors import ConfigError, StoreError
 from optimizer.signals.source import has_missed
 from optimizer.signals.words import describe_genes, list_warnings
 from tests.support.judged import judgement, record_judgement
 from tests.support.signals import GrowingMarket
-
-
-def test_a_file_that_grows_by_a_bar_many_times(market):
-    """State, entry, stop, R and time left are those of a whole backtest that ends there."""
-    market.write(1200)
-    run, source, counts = load_run(str(market.path)), market.source(), range(1200, 1230)
-    spec, costs = run.task.spec, run.task.costs
-    market.write(1250)
-    bars = load_bars(f"csv:{market.file}")
-    cuts = [Window(0, 0, count) for count in counts]
-    engine = Engine(spec, [bars], cuts, costs, device="cpu")
-    member, seen = source.read(market.write(1200)).member, set()
-    for count, ledger in zip(counts, engine.trades(run.genomes[member]), strict=True):
-        signal = source.read(market.write(count))
-        (state,) = signal.symbols
-        is_open = len(ledger) > 0 and REASONS[ledger.reason[-1]] == "end"
-        assert (state.state == "in a trade") == is_open
-        seen.add(state.state)
-        if is_open:
-            trade = ledger.trade(len(ledger) - 1)
-            expected = (format_time(bars.timestamp[trade.entry_bar]), trade.entry, trade.stop)
-            assert (state.trade.since, state.trade.entry, state.trade.stop) == expected
-            assert (state.trade.target, state.trade.r) == (trade.target, trade.r)
-            hold = int(signal.genes["max_hold"])
-            assert state.trade.bars_left == trade.entry_bar + hold - count
-        opened = format_time(bars.timestamp[count - 1])
-        assert (state.bar, state.age_s, state.left_out) == (opened, 0, 0)
-        assert state.begins_with_run
-        assert not signal.notes
-    assert seen == {"flat", "enter", "in a trade"}
 
 
 def test_a_signal_says_what_its_member_is_expected_to_earn(tmp_path):

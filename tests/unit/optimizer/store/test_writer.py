@@ -9,9 +9,7 @@ import pytest
 
 from optimizer.errors import DisturbedError, StoreError
 from optimizer.store import RunStore
-from optimizer.store import writer as writer_module
-from optimizer.store.files import DATABASE, OWNER
-from optimizer.store.lock import OwnerLock
+from optimizer.store.files import DATABASE
 from optimizer.store.rows import front_population
 from optimizer.store.writer import Committer
 from tests.support.recording import (
@@ -21,7 +19,6 @@ from tests.support.recording import (
     assert_sound,
     fill,
     make_generation,
-    mount,
 )
 
 RUN = "run-1"
@@ -54,74 +51,6 @@ def test_older_generations_keep_less_and_still_verify(tmp_path, keep, letter, gr
         fill(store, 3, start=12)
         assert list_kept(store) == letter * 13 + "ww"
         assert_sound(store, 14)
-
-
-class Camera:
-    """Copies a run's files at every step of its writer.
-
-    Args:
-        run: Directory of the run.
-        album: Where copies are put.
-        monkeypatch: Pytest's.
-    """
-
-    def __init__(self, run, album, monkeypatch):
-        self.safe, self.shots = -1, []
-        self._run, self._album = run, album
-        open_writer, note = writer_module.open_writer, OwnerLock.note
-
-        def trace_call(path):
-            connection = open_writer(path)
-            connection.set_trace_callback(self.shoot)
-            return connection
-
-        def note_commit(lock, *end):
-            self.shoot()
-            note(lock, *end)
-            self.shoot()
-
-        monkeypatch.setattr(writer_module, "open_writer", trace_call)
-        monkeypatch.setattr(OwnerLock, "note", note_commit)
-
-    def shoot(self, _statement=""):
-        """Copy all files, and remember what had been acknowledged."""
-        place = self._album / str(len(self.shots)) / RUN
-        place.mkdir(parents=True)
-        # The owner's note first: it may be older than the rows, never newer.
-        for name in [OWNER, *(p.name for p in self._run.iterdir() if p.name != OWNER)]:
-            with suppress(FileNotFoundError):
-                shutil.copyfile(self._run / name, place / name)
-        self.shots.append((place, self.safe))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("keep", "kind"), [("front", "ext4"), ("last", "nfs4")])
-def test_a_kill_at_any_step_of_writing_loses_nothing(tmp_path, monkeypatch, keep, kind):
-    """Each copy opens with all that was acknowledged, and goes on to the same end."""
-    end = 4
-    with monkeypatch.context() as patched:
-        mount(patched, ("/", kind))
-        camera = Camera(tmp_path / RUN, tmp_path / "album", patched)
-        with RunStore.create(tmp_path, RUN, HEADER, keep=keep) as store:
-            for number in range(end):
-                store.record(make_generation(number))
-                store.flush()
-                camera.safe = number
-            store.finish({"front": []})
-    assert len(camera.shots) > 4 * end
-    for place, safe in camera.shots:
-        with RunStore.open(place, writable=True) as store:
-            last = store.last_generation()
-            newest = -1 if last is None else last.number
-            assert newest >= safe
-            if last is not None:
-                assert_same_generation(make_generation(newest), last)
-            assert store.warnings == ()
-            for number in range(newest + 1, end):
-                store.record(make_generation(number))
-            store.finish({"front": []})
-        with RunStore.open(place) as store:
-            assert_sound(store, end - 1)
 
 
 class Failing(Committer):
