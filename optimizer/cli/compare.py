@@ -5,16 +5,9 @@ from collections.abc import Mapping, Sequence
 from rich.table import Table
 
 from optimizer.cli.console import stdout
-from optimizer.evidence.judgement import (
-    derive_verdict,
-    find_pick,
-    read_expected,
-    read_opened_result,
-)
-from optimizer.formatting import describe_formulas, format_count, fraction, metric, number
-from optimizer.grades import GRADE_WORDS
+from optimizer.formatting import describe_formulas
+from optimizer.report.summary import align_outcomes, compare_side_by_side
 from optimizer.run.compared import RunComparison
-from optimizer.store import RunStore
 from optimizer.store.result import RunHeader
 
 
@@ -44,36 +37,6 @@ def print_comparison(
         )
 
 
-def describe_outcome(store: RunStore) -> dict[str, str]:
-    """Verdict, pick and held-out bars of a run, as far as it has come."""
-    result, judgement = read_opened_result(store)
-    if result is None:
-        return {}
-    pick = find_pick(result, judgement)
-    held = None if judgement is None else judgement.held_out
-    closed = "closed" if result.data.held_out_bars else "none"
-    trades = "none" if pick is None else format_count(pick.trades, "trade")
-    named = trades if pick is None else f"member {pick.member}, {trades}"
-    strength = None if pick is None else pick.strength
-    if judgement is not None and judgement.schedule is not None:
-        made = judgement.schedule
-        steps = format_count(len(made.rows), "step")
-        named, strength = f"{steps}, {format_count(made.trades, 'trade')}", made.strength
-    expected, outlook = read_expected(store)
-    unknown = "not known yet" if outlook else "-"
-    year = None if expected is None else expected.year
-    return {
-        "verdict": GRADE_WORDS[derive_verdict(result, judgement).grade],
-        "pick": named,
-        "strength of the pick": number(strength),
-        "expected of it": unknown if expected is None else expected.headline,
-        "in eight of ten cases": "-" if expected is None else expected.range,
-        "expected a year": "-" if year is None else year.headline.removesuffix(" a year"),
-        "in eight of ten cases, a year": "-" if year is None else year.range,
-        "held-out bars": closed if held is None else f"{number(held.mean_r)} R a trade",
-    }
-
-
 def _build_table(
     comparisons: Sequence[RunComparison],
     outcomes: Sequence[Mapping[str, str]],
@@ -83,20 +46,8 @@ def _build_table(
     table.add_column("", style="dim")
     for run in comparisons:
         table.add_column(run.run, justify="right")
-    table.add_row("bars", *(run.data for run in comparisons))
-    table.add_row("status", *(run.status for run in comparisons))
-    table.add_row("generations", *(number(run.generations) for run in comparisons))
-    table.add_row("candidates evaluated", *(number(run.evaluated) for run in comparisons))
-    table.add_row("seconds", *(number(run.seconds) for run in comparisons))
-    table.add_row("front", *(number(run.front) for run in comparisons))
-    for index, name in enumerate(objectives):
-        best = (metric(name, run.best[index]) if run.best else "-" for run in comparisons)
-        table.add_row(f"best {name}", *best)
-    if all(run.is_measured_alike for run in comparisons):
-        shares = (fraction(run.hypervolume) for run in comparisons)
-        table.add_row("hypervolume, of all together", *shares)
-    for name in dict.fromkeys(name for outcome in outcomes for name in outcome):
-        table.add_row(name, *(outcome.get(name, "-") for outcome in outcomes))
+    for label, cells in (*compare_side_by_side(comparisons, objectives), *align_outcomes(outcomes)):
+        table.add_row(label, *cells)
     return table
 
 

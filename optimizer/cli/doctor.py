@@ -2,9 +2,8 @@
 
 from dataclasses import asdict
 
-from optimizer.cli.clusters import CLUSTER
 from optimizer.cli.flags import taking
-from optimizer.cli.shared import AsJson, single_command
+from optimizer.cli.shared import CLUSTER, AsJson, single_command
 from optimizer.cluster.address import Address
 from optimizer.cluster.joining import join_cluster
 from optimizer.errors import ConfigError

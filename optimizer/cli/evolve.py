@@ -2,10 +2,18 @@
 
 from typing import Annotated
 
-from optimizer.cli.clusters import CLUSTER
 from optimizer.cli.flags import config_flags, option
 from optimizer.cli.help import Sectioned
-from optimizer.cli.shared import ALL, AsJson, ConfigFile, Front, Quiet, Trust, single_command
+from optimizer.cli.shared import (
+    ALL,
+    CLUSTER,
+    AsJson,
+    ConfigFile,
+    Front,
+    Quiet,
+    Trust,
+    single_command,
+)
 from optimizer.cluster.address import Address
 from optimizer.config.run_config import RunConfig, resolve_config
 from optimizer.errors import ParityError

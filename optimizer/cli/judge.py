@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from optimizer.cli.clusters import CLUSTER
 from optimizer.cli.flags import config_flags, option
 from optimizer.cli.help import Sectioned
 from optimizer.cli.notes import note
-from optimizer.cli.shared import AsJson, Quiet, RunName, Runs, Trust, single_command
+from optimizer.cli.shared import CLUSTER, AsJson, Quiet, RunName, Runs, Trust, single_command
 from optimizer.cluster.address import Address
 from optimizer.config.keywords import JUDGED
 

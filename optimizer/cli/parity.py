@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from optimizer.cli.clusters import CLUSTER
 from optimizer.cli.flags import config_flags, option
 from optimizer.cli.help import Sectioned
 from optimizer.cli.notes import note
 from optimizer.cli.shared import (
+    CLUSTER,
     MOST,
     AsJson,
     ConfigFile,

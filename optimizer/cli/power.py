@@ -3,10 +3,9 @@
 from pathlib import Path
 from typing import Annotated
 
-from optimizer.cli.clusters import CLUSTER
 from optimizer.cli.flags import argument, config_flags
 from optimizer.cli.help import Sectioned
-from optimizer.cli.shared import AsJson, ConfigFile, Quiet, Runs, Trust, single_command
+from optimizer.cli.shared import CLUSTER, AsJson, ConfigFile, Quiet, Runs, Trust, single_command
 from optimizer.cluster.address import Address
 from optimizer.config.data import CostSettings, DataSettings, StrategySettings, WindowSettings
 from optimizer.config.keywords import OF_MACHINE

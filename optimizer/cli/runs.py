@@ -219,9 +219,10 @@ def compare_recorded(
     as_json: AsJson = False,
 ) -> None:
     """Say how runs differ, and whose front is better."""
-    from optimizer.cli.compare import describe_outcome, print_comparison
+    from optimizer.cli.compare import print_comparison
     from optimizer.cli.console import print_json
-    from optimizer.evidence.judgement import read_expected
+    from optimizer.evidence.judgement import read_opened_result
+    from optimizer.report.summary import describe_outcome
     from optimizer.run.compared import compare_runs
     from optimizer.store import RunStore, find_run
     from optimizer.store.result import RunHeader
@@ -233,12 +234,13 @@ def compare_recorded(
         stores = [opened.enter_context(RunStore.open(path)) for path in paths]
         header = RunHeader.read(stores[0].header)
         comparisons = compare_runs(stores)
-        outcomes = [describe_outcome(store) for store in stores]
-        expected = [read_expected(store)[0] for store in stores]
+        known = [read_opened_result(store) for store in stores]
+        outcomes = [{} if result is None else describe_outcome(result, j) for result, j in known]
     if as_json:
+        judged = [judgement and judgement.expected for _, judgement in known]
         rows = [
-            asdict(run) | {"expected": known and known.payload()}
-            for run, known in zip(comparisons, expected, strict=True)
+            asdict(run) | {"expected": expected and expected.payload()}
+            for run, expected in zip(comparisons, judged, strict=True)
         ]
         print_json({"objectives": header.objectives, "runs": rows})
     else:

@@ -373,16 +373,6 @@ def describe_expected(result: RunResult, judgement: Judgement | None, member: in
     return f"not known yet; {judge} --null {DEFAULT_SEARCHES} finds out."
 
 
-def read_expected(store: RunStore) -> tuple[ExpectedRecord | None, str]:
-    """Expectation of the pick of a run, and the sentence on it, or on how to find it out."""
-    result, judgement = read_opened_result(store)
-    pick = None if result is None else find_pick(result, judgement)
-    if result is None or pick is None:
-        return None, ""
-    sentence = describe_expected(result, judgement, pick.member)
-    return expect_member(result, judgement, pick.member), sentence
-
-
 def _can_expect(result: RunResult, judgement: Judgement | None) -> bool:
     """True if an expectation exists: never for a schedule, with its trades on unseen bars."""
     if judgement is not None and judgement.schedule is not None:

@@ -6,7 +6,7 @@ bars, or the whole record.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from data.shell import write_command
 from engine.certificate import Certificate
@@ -39,6 +39,9 @@ from optimizer.store.result import (
     describe_quality,
 )
 from optimizer.store.windows import describe_windows, list_searched_windows
+
+if TYPE_CHECKING:
+    from optimizer.run.compared import RunComparison
 
 Kind = Literal[
     "verdict", "next", "subject", "expected", "reason", "evidence", "figure", "caution", "asked",
@@ -310,3 +313,63 @@ def compare_with_hold(total: float, hold: float, raw: float) -> Fact:
 
 def _sign(value: float | None) -> str:
     return "" if not value else "gain" if value > 0 else "loss"
+
+
+def describe_outcome(result: RunResult, judgement: Judgement | None) -> dict[str, str]:
+    """Verdict, pick and held-out bars of a run, each a line beside those of other runs."""
+    pick, made = find_pick(result, judgement), None if judgement is None else judgement.schedule
+    named, strength = "none", None
+    if made is not None:
+        steps = format_count(len(made.rows), "step")
+        named, strength = f"{steps}, {format_count(made.trades, 'trade')}", made.strength
+    elif pick is not None:
+        named = f"member {pick.member}, {format_count(pick.trades, 'trade')}"
+        strength = pick.strength
+    expected, unknown = None, "-"
+    if pick is not None:
+        expected = expect_member(result, judgement, pick.member)
+        outlook = describe_expected(result, judgement, pick.member)
+        unknown = "not known yet" if outlook else "-"
+    year = None if expected is None else expected.year
+    held = None if judgement is None else judgement.held_out
+    closed = "closed" if result.data.held_out_bars else "none"
+    return {
+        "verdict": GRADE_WORDS[derive_verdict(result, judgement).grade],
+        "pick": named,
+        "strength of the pick": number(strength),
+        "expected of it": unknown if expected is None else expected.headline,
+        "in eight of ten cases": "-" if expected is None else expected.range,
+        "expected a year": "-" if year is None else year.headline.removesuffix(" a year"),
+        "in eight of ten cases, a year": "-" if year is None else year.range,
+        "held-out bars": closed if held is None else f"{number(held.mean_r)} R a trade",
+    }
+
+
+def align_outcomes(outcomes: Sequence[Mapping[str, str]]) -> list[tuple[str, list[str]]]:
+    """Lines of several outcomes, a cell a run; a dash where a run is not finished."""
+    names = dict.fromkeys(name for outcome in outcomes for name in outcome)
+    return [(name, [outcome.get(name, "-") for outcome in outcomes]) for name in names]
+
+
+def compare_side_by_side(
+    comparisons: Sequence["RunComparison"], objectives: Sequence[str]
+) -> list[tuple[str, list[str]]]:
+    """Lines on what runs tried and reached, a cell a run."""
+    rows = [
+        ("bars", [run.data for run in comparisons]),
+        ("status", [run.status for run in comparisons]),
+    ]
+    for label, name in (
+        ("generations", "generations"),
+        ("candidates evaluated", "evaluated"),
+        ("seconds", "seconds"),
+        ("front", "front"),
+    ):
+        rows.append((label, [number(getattr(run, name)) for run in comparisons]))
+    for index, name in enumerate(objectives):
+        best = [metric(name, run.best[index]) if run.best else "-" for run in comparisons]
+        rows.append((f"best {name}", best))
+    if all(run.is_measured_alike for run in comparisons):
+        shares = [fraction(run.hypervolume) for run in comparisons]
+        rows.append(("hypervolume, of all together", shares))
+    return rows

@@ -12,8 +12,7 @@ import numpy as np
 from data.timeframe import UNITS_NS
 from optimizer.errors import OptimizerError
 from optimizer.evidence.returns import daily_returns
-from optimizer.formatting import format_count, fraction, metric, number
-from optimizer.grades import GRADE_WORDS
+from optimizer.formatting import format_count, number
 from optimizer.portfolios.correlation import FEWEST_DAYS, correlate_common_days
 from optimizer.report.account import Curve
 from optimizer.report.charts.account import draw_curve
@@ -28,6 +27,7 @@ from optimizer.report.charts.chart import (
 )
 from optimizer.report.charts.front import metric_axis
 from optimizer.report.schedule import build_schedule_account, find_schedule
+from optimizer.report.summary import align_outcomes, compare_side_by_side, describe_outcome
 from optimizer.report.tables import Tables
 from optimizer.report.trade_marks import Plain
 from optimizer.report.trades import Ints
@@ -130,39 +130,17 @@ def _compare(paths: Sequence[Path], problems: list[str]) -> list[RunComparison]:
 
 def _list_rows(
     sides: Sequence[Side], comparisons: Sequence[RunComparison]
-) -> list[tuple[str, list[str]]]:
-    """Lines of the table, a cell a run."""
+) -> list[tuple[str, Sequence[str]]]:
+    """Lines of the table, a cell a run; without comparisons each run's own."""
     tables = [side.run for side in sides]
-    known = {run.run: run for run in comparisons}
-    rows = [
-        ("verdict", [GRADE_WORDS[run.verdict.grade] for run in tables]),
-        ("strategy", [words(run.header.strategy) for run in tables]),
-        ("bars", [run.header.data for run in tables]),
-        ("generations", [number(len(run.summaries) - 1) for run in tables]),
-        ("front", [number(len(side.front)) for side in sides]),
+    outcomes = [
+        {} if run.result is None else describe_outcome(run.result, run.judgement) for run in tables
     ]
-    for label in ("strength", "trades"):
-        subjects = (find_schedule(run) or run.pick for run in tables)
-        figures = (subject and getattr(subject, label) for subject in subjects)
-        rows.append((f"{label} of the pick", [number(figure) for figure in figures]))
-    expected = [run.expected for run in tables]
-    years = [None if made is None else made.year for made in expected]
-    for label, estimates in (("expected of it", expected), ("a year", years)):
-        unknown = ["not known yet" if run.outlook else "-" for run in tables]
-        pairs = zip(estimates, unknown, strict=True)
-        cells = [word if made is None else made.headline for made, word in pairs]
-        rows.append((label, cells))
-        ranges = ["-" if made is None else made.range for made in estimates]
-        rows.append(("in eight of ten cases", ranges))
+    known = {run.run: run for run in comparisons}
+    rows = [("strategy", [words(run.header.strategy) for run in tables])]
     if known and all(run.id in known for run in tables):
-        shares = [known[run.id].hypervolume for run in tables]
-        if None not in shares:
-            rows.append(("hypervolume, of all together", [fraction(share) for share in shares]))
-        for column, objective in enumerate(tables[0].objectives):
-            best = [known[run.id].best for run in tables]
-            cells = [metric(objective, values[column]) if values else "-" for values in best]
-            rows.append((f"best {words(objective)}", cells))
-    return rows
+        rows += compare_side_by_side([known[run.id] for run in tables], tables[0].objectives)
+    return [*rows, *align_outcomes(outcomes)]
 
 
 def _draw_equity(picks: Sequence[PickDays]) -> Chart:

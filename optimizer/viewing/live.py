@@ -38,7 +38,7 @@ from optimizer.store.log import Chain
 from optimizer.store.reader import Reader
 from optimizer.store.result import RunHeader
 from optimizer.viewing.channels import ChannelState
-from optimizer.viewing.encoding import encode_json
+from optimizer.viewing.pages import encode_json
 
 MOST_MEMBERS = 200
 """Members of a growing front that are drawn and named, an even choice of more."""

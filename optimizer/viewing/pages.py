@@ -1,17 +1,20 @@
-"""Pages as HTML, and the few files that they are made of."""
+"""Pages as HTML and JSON, and the few files that they are made of."""
 
 import gzip
 import hashlib
+import json
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from optimizer.printable import clean_text
 from optimizer.report import Run, page_html
-from optimizer.report.page import LEVEL, load_plotly, page_policy, read_asset
+from optimizer.report.page import LEVEL, load_plotly, page_policy, read_asset, to_plain
 from optimizer.report.run import Single
 from optimizer.run.purposes import SHOW, restore_task
 from optimizer.search.generation import Floats
@@ -97,3 +100,16 @@ def make_candidate_page(path: Path, genome: Floats, generation: int) -> bytes:
         task = restore_task(store, SHOW, {})
     source = f"a candidate of run {path.name}, generation {generation:,}"
     return page_html(Single(task, genome, source)).encode()
+
+
+def encode_json(value: object) -> bytes:
+    """One line of JSON; numbers that are not finite are null, no sign turns the direction."""
+    plain = to_plain(value, _list_numbers)
+    text = json.dumps(plain, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    return clean_text(text, kept="").encode()
+
+
+def _list_numbers(array: npt.NDArray[np.generic]) -> object:
+    if array.dtype.kind == "f":
+        array = np.where(np.isfinite(array.astype(np.float64)), array, None)  # type: ignore[call-overload]
+    return array.tolist()

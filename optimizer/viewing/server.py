@@ -25,7 +25,6 @@ from optimizer.viewing.access import Guard
 from optimizer.viewing.beside import MOST_COMPARED, build_comparison
 from optimizer.viewing.channels import Channel, ChannelState, EventStream
 from optimizer.viewing.computing import BusyError, Computer
-from optimizer.viewing.encoding import encode_json
 from optimizer.viewing.forecasts import (
     make_forecast_page,
     make_list_page,
@@ -35,6 +34,7 @@ from optimizer.viewing.live import LiveRun
 from optimizer.viewing.pages import (
     ASSETS,
     REPORT_HEADERS,
+    encode_json,
     load_asset,
     make_candidate_page,
     make_report,

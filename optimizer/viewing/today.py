@@ -6,7 +6,6 @@ from pathlib import Path
 
 from data.bars import parse_time
 from data.errors import DataError
-from data.timeframe import UNITS_NS
 from engine.errors import EngineError
 from optimizer.errors import OptimizerError
 from optimizer.evidence.drift import DriftRecord
@@ -15,7 +14,7 @@ from optimizer.grades import GRADE_WORDS
 from optimizer.signals.drift import read_drift
 from optimizer.signals.records import SymbolState
 from optimizer.signals.source import Signal, SignalSource
-from optimizer.signals.words import describe_order, describe_state, list_warnings
+from optimizer.signals.words import describe_order, describe_state, format_age, list_warnings
 from optimizer.store import RunStore
 from optimizer.store.labels import Labels
 from optimizer.store.listing import RunSummary
@@ -85,11 +84,10 @@ def _describe_drift(drift: DriftRecord | None) -> Cell:
 
 
 def _describe_search(reading: Signal, now_ns: int) -> Cell:
-    """Days to the next search of a schedule, or since when one is due."""
+    """Time to the next search of a schedule, or since when one is due."""
     step = reading.step
     if step is None:
         return "-", ""
     if step.due is not None:
         return f"due since {step.due[:10]}", "due"
-    days = (parse_time(step.next_date) - now_ns) / UNITS_NS["d"]
-    return f"in {format_count(max(round(days), 0), 'day')}", ""
+    return f"in {format_age(max(parse_time(step.next_date) - now_ns, 0) / 1e9)}", ""

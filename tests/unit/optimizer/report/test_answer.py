@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from optimizer import load_run
-from optimizer.cli.compare import describe_outcome
 from optimizer.cli.result import print_answer
 from optimizer.evidence.judge import judge_run
 from optimizer.evidence.plan import Plan
@@ -17,8 +16,7 @@ from optimizer.report.facts import summarize
 from optimizer.report.model import build_page_data, choose_members
 from optimizer.report.page import page_html
 from optimizer.report.schedule import stitched_curve
-from optimizer.report.summary import CANNOT_KNOW, select, shorten_verdict
-from optimizer.store import RunStore
+from optimizer.report.summary import CANNOT_KNOW, describe_outcome, select, shorten_verdict
 from tests.support.judged import judgement, record_judgement
 from tests.support.runs import record_run
 
@@ -72,8 +70,7 @@ def test_the_answer_says_grade_reason_and_next_step_apart(example_run, tmp_path,
     facts = summarize(run)
     print_answer(run.result, run.judgement)
     told = capsys.readouterr().out
-    with RunStore.open(tmp_path / grade) as store:
-        compared = describe_outcome(store)
+    compared = describe_outcome(run.result, run.judgement)
     expected = select(facts, "expected")
     unknown = "not known yet" if expected else "-"
     known = unknown if run.expected is None else run.expected.headline

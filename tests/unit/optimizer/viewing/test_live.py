@@ -11,8 +11,8 @@ from optimizer import load_run
 from optimizer.evidence.betting import tally
 from optimizer.evidence.checkpoint import Checkpoint
 from optimizer.evidence.null import NullSearch, NullSettings
-from optimizer.viewing.encoding import encode_json
 from optimizer.viewing.live import LiveRun
+from optimizer.viewing.pages import encode_json
 from optimizer.viewing.run_index import COLUMNS, RunIndex, list_rows
 from tests.support.hostile import CANARY, Mutator
 from tests.support.judged import judgement, record_judgement
