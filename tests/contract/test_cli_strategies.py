@@ -94,7 +94,7 @@ def test_it_is_searched_certified_judged_and_shown(command, market, pullback):
 
 
 def test_functions_of_ones_own_come_from_the_record(command, market, tmp_path):
-    """They are run again as recorded, also without the file; no cluster has them."""
+    """They are run again as recorded, also without the file."""
     own = tmp_path / "momentum.py"
     own.write_text(OWN)
     search_strategy(command, market, own)
@@ -112,13 +112,6 @@ def test_functions_of_ones_own_come_from_the_record(command, market, tmp_path):
     own.write_text(f"{OWN}\n{OWN.replace('MOMENTUM', 'OTHER')}")
     search_strategy(command, market, f"{own}:MOMENTUM")
     assert "0 mismatches" in verify(command)
-    count = len(list(Path("runs").iterdir()))
-    asked = ("evolve", "--data", market, "--strategy", f"{own}:OTHER", *SMALL)
-    refused = command(*asked, "--cluster", "local:1")
-    assert (refused.code, refused.out) == (2, ""), refused.err
-    assert "'moved'" in refused.error
-    assert "--cluster" in refused.error
-    assert len(list(Path("runs").iterdir())) == count
 
 
 def test_a_replay_on_another_machine_says_where_bits_differ(command, market, tmp_path, monkeypatch):

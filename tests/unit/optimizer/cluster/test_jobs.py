@@ -7,11 +7,20 @@ import numpy as np
 import pytest
 
 from optimizer.cluster import jobs as module
-from optimizer.cluster.jobs import FailedError, PackedSetup, Parcel, pack_setup, run_jobs
+from optimizer.cluster.jobs import (
+    FailedError,
+    PackedSetup,
+    Parcel,
+    pack_setup,
+    refuse_own_indicators,
+    run_jobs,
+)
 from optimizer.cluster.searches import in_order
 from optimizer.errors import ConfigError, WorkersLostError
+from strategy import words as w
 from tests.support.clusters import PlayedSetup, make_jobs
 from tests.support.evidence import make_planted_market
+from tests.support.own_words import efficiency
 
 BARS = make_planted_market(3, 400, 0)
 
@@ -129,3 +138,10 @@ def test_what_cannot_be_packed_is_refused(monkeypatch):
     monkeypatch.setattr(sys.modules["__main__"], "Mine", kind, raising=False)
     with pytest.raises(ConfigError, match="this program itself defines"):
         pack_setup(kind(), None)
+
+
+def test_an_own_indicator_is_refused_by_name():
+    """Other hosts do not have its code."""
+    spec = w.strategy("Own.", long=w.close > efficiency(9), stop=w.share(0.1))
+    with pytest.raises(ConfigError, match="--cluster: own indicator 'efficiency'"):
+        refuse_own_indicators(spec)
