@@ -7,7 +7,7 @@ reads on. The same without the plant is never accused.
 
 import threading
 from dataclasses import replace
-from itertools import cycle
+from itertools import cycle, product
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.bars import Bars, Window
+from data.payments import Payments
 from data.timeframe import DAY_NS, MINUTE_NS
 from data.zones import to_local
 from engine import population
@@ -27,6 +28,7 @@ from optimizer.evidence.lookahead import (
     WAYS,
     choose_cuts,
     choose_trade_cuts,
+    compare_bits,
     cut_windows,
     is_beginning,
     poison_bars,
@@ -98,6 +100,37 @@ def test_wrong_bars_lie_beyond_all_and_leave_earlier_ones(length, data):
     assert up.volume[cut] > bars.volume[: cut + 1].max() > down.volume[cut]
     late = down.timestamp[cut] - bars.timestamp[cut]
     assert (late, up.timestamp[cut]) == (24 * 3600 * 10**9, bars.timestamp[cut])
+
+
+def test_poison_reaches_every_value_of_an_extra_column():
+    """Also one that is not known, or that a sum would leave as it was."""
+    mood = np.array([1.0, np.nan, np.nan, 0.0, -1 / 3, 1.7e308, 5e-324, 2.0])
+    for cut, way in product(range(1, 8), WAYS):
+        wrong = poison_bars(replace(counted_bars(8), extra={"mood": mood}), cut, way).extra["mood"]
+        assert np.array_equal(wrong[:cut], mood[:cut], equal_nan=True)
+        assert np.isfinite(wrong[cut])
+        assert wrong[cut] != mood[cut]
+
+
+def test_poison_reaches_payments_of_later_bars():
+    """A payment belongs to the first bar that opens no earlier."""
+    bars = counted_bars(8)
+    times = bars.timestamp[[1, 3, 4, 6]] - np.array([0, 60, 0, 60]) * 10**9
+    rates = np.array([0.001, 0.002, 0.0, -0.004])
+    paying = replace(bars, payments={"fund": Payments(times, rates)})
+    for way in WAYS:
+        wrong = poison_bars(paying, 4, way, 3).payments["fund"].rates
+        assert wrong[:2].tolist() == rates[:2].tolist()
+        assert (wrong[2:] != rates[2:]).all()
+
+
+def test_one_bit_is_a_difference():
+    """Of whom it is, and that a zero has no sign of its own."""
+    left = np.arange(24.0).reshape(3, 2, 4)
+    right = left.copy()
+    right[1, 0, 2] = np.nextafter(right[1, 0, 2], np.inf)
+    right[0, 0, 0] = -0.0
+    assert compare_bits(left, right).tolist() == [False, False, True]
 
 
 def test_a_ledger_begins_another_as_far_as_it_was_known():
