@@ -1,8 +1,9 @@
 """Search for parameter sets, record what was found, show it.
 
-``evolve`` searches, ``backtest`` tries one candidate, ``judge`` finds out whether a front is more
-than luck, ``power`` how large an edge a search would find, ``load_run`` opens a recorded run; its
-front, generations and trades are pandas frames. ``signal`` says where a run stands now, ``watch``
+``evolve`` searches, ``backtest`` tries one candidate, ``agree`` holds its
+trades beside those of another program, ``judge`` finds out whether a front is more than luck,
+``power`` how large an edge a search would find, ``load_run`` opens a recorded run; its front,
+generations and trades are pandas frames. ``signal`` says where a run stands now, ``watch``
 whether its new trades are worse, ``portfolio`` trades members of several runs as one account,
 ``scan`` classes many symbols, ``forecast`` fits a model that a strategy then reads as a column,
 ``ui`` shows runs in a browser.
@@ -41,6 +42,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from optimizer.agreement.calls import agree
     from optimizer.api import (
         backtest,
         evolve,
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
     from optimizer.nulls.calls import null_judge, null_markets
 
 __all__ = [
+    "agree",
     "backtest",
     "evolve",
     "forecast",
@@ -71,6 +74,9 @@ __all__ = [
     "ui",
     "watch",
 ]
+
+ROOMS = {"agree": "agreement.calls", "null_judge": "nulls.calls", "null_markets": "nulls.calls"}
+"""Files of calls that are not in `api`."""
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 """Where our packages lie."""
@@ -93,8 +99,7 @@ sys.meta_path.insert(0, OwnPackages)
 def __getattr__(name: str) -> object:
     """A call, whose file is imported when one is asked for."""
     if name in __all__:
-        room = "nulls.calls" if name.startswith("null_") else "api"
-        return getattr(import_module(f"optimizer.{room}"), name)
+        return getattr(import_module(f"optimizer.{ROOMS.get(name, 'api')}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

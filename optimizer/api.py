@@ -17,11 +17,11 @@ from optimizer import IS_PROGRAM
 from optimizer.cluster.address import Address
 from optimizer.cluster.joining import choose_evaluator, choose_executor, join_cluster
 from optimizer.config.evidence import EvidenceSettings
-from optimizer.config.keywords import JUDGE, OF_MACHINE, RUN, SIGNAL, TRADES, list_types
-from optimizer.config.run_config import RunConfig, format_flag, make_config, overlaid, read_toml
+from optimizer.config.keywords import JUDGE, OF_MACHINE, RUN, SIGNAL, list_types
+from optimizer.config.run_config import RunConfig, make_config
 from optimizer.errors import ConfigError, ParityError, StoppedError
 from optimizer.forecasts.settings import ForecastSettings
-from optimizer.run.settings import Specs, build_data_flags, hold_settings
+from optimizer.run.settings import Specs, build_data_flags, hold_overlaid, refuse_others
 from optimizer.run.trust import find_trusted
 from optimizer.showing import choose_show
 from optimizer.trend_scan.knobs import SCANNED
@@ -82,7 +82,7 @@ def evolve(
     """
     if resume is not None and config is not None:
         raise ConfigError("--resume takes its configuration from the run; leave --config out")
-    with _hold(settings, config, "evolve") if resume is None else nullcontext() as begun:
+    with hold_overlaid(settings, config, "evolve") if resume is None else nullcontext() as begun:
         with pause_collector(is_program=IS_PROGRAM):
             # First, because a machine's first search waits for them.
             from optimizer.search.compiling import compile_in_background
@@ -217,26 +217,11 @@ def backtest(
     118
     """
     from optimizer.report.run import Single
-    from optimizer.run.backtest import Source, resolve_source
-    from optimizer.run.causal import prove_one, prove_shown
-    from optimizer.run.task import check_genome_fits
+    from optimizer.run.candidate import GeneSource, hold_candidate
+    from optimizer.run.causal import prove_shown
 
-    if run is not None and (file is not None or config is not None):
-        other = "--genes" if file is not None else "--config"
-        raise ConfigError(f"a run and {other} both say what to backtest: leave one out")
-    path = find_trusted(run, Path(str(settings.get("runs", "runs"))), trust=trust)
-    if path is not None:
-        settings = {name: value for name, value in settings.items() if name != "runs"}
-        _refuse_others(path, settings, TRADES)
-        source = Source(path=path, member=member)
-        held: AbstractContextManager[RunConfig | None] = nullcontext()
-    else:
-        source = Source(file=None if file is None else Path(file), member=member)
-        held = _hold(settings, config, "backtest")
-    with held as configured:
-        task, genome, whose = resolve_source(settings, configured, source, genes or {})
-        check_genome_fits(task, genome)
-        prove_one(task, genome)
+    source = GeneSource(genes or {}, file, run, member, trust=trust)
+    with hold_candidate(source, settings, config, "backtest") as (task, genome, whose):
         single = Single(task, genome, whose, engine)
         prove_shown(task.spec, task.markets, genome[None], [single.ledgers])
         return single
@@ -428,7 +413,7 @@ def scan(  # noqa: PLR0913 - each is given by its name
     question = ScanParams(parameters or {}, high, low, is_script)
     ways = Ways(history=history, is_all_replayed=verify == "all")
     source = "memory" if settings.get("bars") is not None else None
-    with _hold(settings, config, "scan") as configured, _show(progress) as show:
+    with hold_overlaid(settings, config, "scan") as configured, _show(progress) as show:
         return scan_sources(configured, question, ways, is_kept=is_kept, watch=show, source=source)
 
 
@@ -473,13 +458,13 @@ def power(
     try:
         if path is None:
             with (
-                _hold(settings, config, "power") as planned,
+                hold_overlaid(settings, config, "power") as planned,
                 join_cluster(cluster, runs) as workers,
                 _show(progress) as show,
             ):
                 return measure_planned_power(planned, show, choose_executor(workers))
         named = settings if config is None else {"config": config}
-        _refuse_others(path, named, ("data", "runs", *OF_MACHINE))
+        refuse_others(path, named, ("data", "runs", *OF_MACHINE))
         with join_cluster(cluster, path.parent) as workers, _show(progress) as show:
             record = measure_power(path, settings, show, choose_executor(workers))
     except KeyboardInterrupt:
@@ -516,7 +501,7 @@ def forecast(out: str | Path, *, progress: Watch | None = None, **settings: obje
     chosen: dict[str, Any] = {name: value for name, value in settings.items() if name in names}
     knobs = ForecastSettings(**chosen)
     bars = {name: value for name, value in settings.items() if name not in names}
-    with _hold(bars, None, "forecast") as config, _show(progress) as show:
+    with hold_overlaid(bars, None, "forecast") as config, _show(progress) as show:
         if target.suffix != SUFFIX or target.is_dir():
             raise ConfigError(f"--out {out}: a forecast is a {SUFFIX} file")
         return write_forecast(make_forecast(load_series(config), knobs, show), target)
@@ -574,25 +559,6 @@ def ui(
             f"{error.name} is not installed: pip install 'exhaustion-optimizer[ui]'"
         ) from None
     return RunServer(Path(runs), port, forecasts=Path(forecasts)).start()
-
-
-def _hold(
-    settings: Mapping[str, object], config: RunConfig | str | Path | None, where: str
-) -> AbstractContextManager[RunConfig]:
-    """Configuration of settings over those of another or a file, as long as the block lasts."""
-    if isinstance(config, RunConfig):
-        settings = overlaid(config.model_dump(exclude_unset=True), settings)
-    elif config is not None:
-        where, settings = str(config), overlaid(read_toml(Path(config)), settings)
-    return hold_settings(settings, where)
-
-
-def _refuse_others(path: Path, settings: Mapping[str, object], allowed: Sequence[str]) -> None:
-    """Refuse settings that a recorded run says itself."""
-    for name in settings:
-        if name not in allowed:
-            flag = name if name == "bars" else format_flag(name)
-            raise ConfigError(f"{flag}: run '{path.name}' says what it searched; leave it out")
 
 
 def _show(progress: Watch | None) -> AbstractContextManager[Watch]:

@@ -15,9 +15,9 @@ from typer.exceptions import TyperException
 from optimizer.errors import ConfigError, StoppedError
 
 COMMANDS = (
-    "evolve", "backtest", "parity", "judge", "null", "power", "signal", "watch", "portfolio",
-    "report", "scan", "doctor", "config", "runs", "ui", "data", "strategies", "objectives",
-    "forecast", "mcp",
+    "evolve", "backtest", "agree", "parity", "judge", "null", "power", "signal", "watch",
+    "portfolio", "report", "scan", "doctor", "config", "runs", "ui", "data", "strategies",
+    "objectives", "forecast", "mcp",
 )  # fmt: skip
 """In the order of help; each is the `app` of its file, alone or with commands under it."""
 

@@ -1,8 +1,7 @@
-"""Backtest of one candidate: its task, its figures in each window, and its ledger as a table."""
+"""Backtest of one candidate: its figures in each window, and its ledger as a table."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -12,12 +11,8 @@ from engine.batch import Engine
 from engine.certificate import data_hash
 from engine.reference import Reference, list_terms
 from engine.reference_intrabar import Intrabar, measure_intrabar, read_bars
-from optimizer.config.run_config import RunConfig
-from optimizer.errors import ConfigError
-from optimizer.run.genes_file import chosen_individual, chosen_member, encode_genome
 from optimizer.run.individuals import build_account, compute_figures, with_account
-from optimizer.run.purposes import REPLAY, restore_front
-from optimizer.run.task import Task, describe_data, ledger_rows, prepare
+from optimizer.run.task import Task, describe_data, ledger_rows
 from optimizer.run.trade_details import list_details
 from optimizer.search.generation import Floats
 from optimizer.store.result import (
@@ -51,47 +46,6 @@ class Backtest(Member):
     contradictions: int  # bars at which both sides signal, so that neither does; as searched on
     engine: str
     over_windows: str
-
-
-@dataclass(frozen=True)
-class Source:
-    """Source of genes: a file, or the front of a recorded run; else the defaults."""
-
-    file: Path | None = None
-    path: Path | None = None  # of the run
-    member: int | None = None  # which candidate; None where there is only one
-
-
-def resolve_source(
-    flags: Mapping[str, object],
-    config: RunConfig | None,
-    source: Source,
-    settings: Mapping[str, object],
-) -> tuple[Task, Floats, str]:
-    """The task, the genome [G], and whose genes they are; `settings` of some go before these.
-
-    A task is that of the run on bars that `flags` name, else that of a configuration.
-    """
-    changed = f" with {', '.join(f'{name}={value}' for name, value in settings.items())}"
-    changed = changed if settings else ""
-    if source.path is not None:
-        name = source.path.name
-        task, front = restore_front(source.path, REPLAY, flags)
-        index = chosen_member(f"run '{name}'", len(front), source.member)
-        layout, whose = task.spec.layout, f"member {index} of run {name}{changed}"
-        return task, encode_genome(layout, {**layout.decode(front[index]), **settings}), whose
-    genes, whose = settings, ""
-    if source.file is not None:
-        which = "genes" if source.member is None else f"member {source.member}"
-        genes = {**chosen_individual(source.file, source.member), **settings}
-        whose = f"{which} of {source.file.name}{changed}"
-    elif source.member is not None:
-        raise ConfigError(
-            "--member chooses from a run or a file: name a run, or add --genes or --run"
-        )
-    assert config is not None, "what is no run's has a configuration"
-    task = prepare(config, genes=genes)
-    return task, encode_genome(task.spec.layout, genes), whose
 
 
 def _count_contradictions(task: Task, genome: Floats) -> int:

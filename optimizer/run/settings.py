@@ -1,12 +1,12 @@
 """Settings of a call from Python: strategies and bars in memory have names while it lasts."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from data.plain import make_plain, quote_value
-from optimizer.config.run_config import RunConfig, make_config
+from optimizer.config.run_config import RunConfig, format_flag, make_config, overlaid, read_toml
 from optimizer.errors import ConfigError
 from strategy import STRATEGIES, StrategyError, load_strategy, register
 from strategy.model import Strategy
@@ -49,6 +49,25 @@ def build_data_flags(data: Specs | None) -> dict[str, object]:
     if data is None:
         return {}
     return {"data": [str(spec) for spec in ([data] if isinstance(data, str | Path) else data)]}
+
+
+def hold_overlaid(
+    settings: Mapping[str, object], config: RunConfig | str | Path | None, where: str
+) -> AbstractContextManager[RunConfig]:
+    """Configuration of settings over those of another or a file, as long as the block lasts."""
+    if isinstance(config, RunConfig):
+        settings = overlaid(config.model_dump(exclude_unset=True), settings)
+    elif config is not None:
+        where, settings = str(config), overlaid(read_toml(Path(config)), settings)
+    return hold_settings(settings, where)
+
+
+def refuse_others(path: Path, settings: Mapping[str, object], allowed: Sequence[str]) -> None:
+    """Refuse settings that a recorded run says itself."""
+    for name in settings:
+        if name not in allowed:
+            flag = name if name == "bars" else format_flag(name)
+            raise ConfigError(f"{flag}: run '{path.name}' says what it searched; leave it out")
 
 
 def _name_strategy(spec: object) -> str:

@@ -1,0 +1,1 @@
+"""Trades that another program lists, beside those of the same strategy here."""

@@ -1,0 +1,219 @@
+"""Trades of another program beside those of the same strategy here: equal ones, causes."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from data.bars import Bars, Window
+from data.errors import TableError
+from data.zones import LocalZone
+from optimizer.agreement.causes import TRIED, Case, Cause, find_causes
+from optimizer.agreement.matching import (
+    AFTER,
+    BEFORE,
+    NO_BAR,
+    Ours,
+    PlacedTrades,
+    list_ours,
+    place_trades,
+)
+from optimizer.agreement.reading import read_trade_list
+from optimizer.agreement.trade_list import Flags, TradeList
+from optimizer.errors import ConfigError
+from optimizer.formatting import format_count, minute
+from optimizer.run.task import Task
+from optimizer.search.generation import Floats
+
+SIDES = {1: "long", -1: "short"}
+
+OUTSIDE = {BEFORE: "before the bars", AFTER: "after the bars", NO_BAR: "between two bars"}
+
+
+@dataclass(frozen=True)
+class Fill:
+    """Trade of one side, for people: bars by number and time, prices."""
+
+    number: str  # as the list counts it; empty here
+    side: str
+    entry_time: str  # at which the bar opens, UTC
+    entry_bar: int | None  # None where no bar has the time
+    entry: float
+    exit_time: str
+    exit_bar: int | None
+    exit: float | None  # None where the list has none
+    is_open: bool
+
+
+@dataclass(frozen=True)
+class Difference:
+    """First trades without an equal one; None where each has one."""
+
+    there: Fill | None
+    here: Fill | None
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Trades of a list beside those of a strategy here, by the reference engine."""
+
+    list: str
+    program: str
+    strategy: str
+    data: str
+    read_as: Mapping[str, str]  # meaning to the list's column
+    there: int  # trades of the list
+    here: int
+    equal: int  # of the list
+    only_there: int
+    only_here: int
+    open_there: int  # compared by their entries
+    first: Difference
+    causes: tuple[Cause, ...]
+    tried: tuple[str, ...]  # causes that explain nothing more
+    remaining: Difference  # first without an equal one when the causes are taken out
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_equal(self) -> bool:
+        """True if each trade of both sides has an equal one."""
+        return not (self.only_there or self.only_here)
+
+    @property
+    def sentence(self) -> str:
+        """The answer in a line."""
+        if self.is_equal:
+            return f"All {format_count(self.there, 'trade')} are equal: side, bars and prices."
+        return (
+            f"{self.equal:,} of {format_count(self.there, 'trade')} there are equal: side, bars "
+            f"and prices; {self.only_here:,} of {self.here:,} here are not there."
+        )
+
+    def __repr__(self) -> str:
+        return f"{self.sentence}\nAgreement({self.list!r}, {self.strategy!r})"
+
+    def payload(self) -> dict[str, object]:
+        """All of it as JSON has it."""
+        return {**asdict(self), "is_equal": self.is_equal, "sentence": self.sentence}
+
+
+def compare_list(
+    path: Path, task: Task, genome: Floats, zone: str | None, market: str | None
+) -> Agreement:
+    """Compare a list of trades with those of a strategy's candidate [G] on the task's bars.
+
+    Raises:
+        ConfigError: When the task has several markets or windows, the file is no list of trades,
+            the list is of another market or of other years than the bars.
+        DataError: When the file cannot be read, or there is no such zone.
+    """
+    if len(task.markets.all_windows) > 1:
+        raise ConfigError(
+            "a list of trades is of one market and one span of time: name one series of bars, "
+            "without --holdout, --parts and --max-gap"
+        )
+    (window,) = task.markets.all_windows
+    bars = task.markets.series[window.series]
+    listed = read_trade_list(path, (float(bars.low.min()), float(bars.high.max())), market)
+    theirs = _place(listed, bars, zone, path.name)
+    is_within = (theirs.entry_bar < window.end) & (
+        (theirs.entry_bar >= window.start) | (window.start == 0)
+    )
+    theirs = theirs.keep(is_within)
+
+    def rerun(start: int) -> Ours:
+        return _run(task, genome, replace(window, start=max(start, window.start)), listed)
+
+    ours = rerun(window.start)
+    entry = task.spec.entry
+    case = Case(listed, bars, theirs, ours, listed.unit, entry is None, rerun)
+    _refuse_other_market(case, path.name)
+    is_equal, is_equal_here = case.match()
+    causes, remaining = find_causes(case)
+    return Agreement(
+        path.name,
+        listed.program,
+        task.spec.name,
+        f"{bars.symbol} {bars.timeframe}, {format_count(len(bars), 'bar')}",
+        listed.read_as,
+        len(theirs),
+        len(ours),
+        int(is_equal.sum()),
+        int((~is_equal).sum()),
+        int((~is_equal_here).sum()),
+        int(listed.is_open.sum()),
+        _find_difference(case),
+        causes,
+        tuple(name for name in TRIED if name not in {cause.name for cause in causes}),
+        _find_difference(remaining),
+        tuple(_list_notes(listed, zone)),
+    )
+
+
+def _place(listed: TradeList, bars: Bars, zone: str | None, where: str) -> PlacedTrades:
+    try:
+        theirs = place_trades(listed, bars, None if zone is None else LocalZone(zone, "earlier"))
+    except TableError as error:
+        raise ConfigError(str(error).replace("--tz", "--list-tz")) from None
+    if np.isin(theirs.entry_bar, (BEFORE, AFTER)).all():
+        first, last = minute(int(listed.entry_ns.min())), minute(int(listed.entry_ns.max()))
+        raise ConfigError(
+            f"{where}: its trades begin from {first} to {last}, and the bars are from "
+            f"{minute(int(bars.timestamp[0]))} to {minute(int(bars.timestamp[-1]))}: name bars "
+            "that cover the list"
+        )
+    return theirs
+
+
+def _refuse_other_market(case: Case, where: str) -> None:
+    """Refuse a list whose prices no bar has come near."""
+    low, high = float(case.bars.low.min()), float(case.bars.high.max())
+    prices = np.concatenate([case.theirs.entry, case.theirs.exit])
+    prices = prices[~np.isnan(prices)]
+    if ((prices < low) | (prices > high)).all():
+        raise ConfigError(
+            f"{where}: is a list of another market: its prices are from {prices.min():g} to "
+            f"{prices.max():g}, those of the bars from {low:g} to {high:g}"
+        )
+
+
+def _run(task: Task, genome: Floats, window: Window, listed: TradeList) -> Ours:
+    (ledger,) = task.build_reference([window]).trades(genome)
+    return list_ours(ledger, has_parts=listed.has_parts)
+
+
+def _list_notes(listed: TradeList, zone: str | None) -> list[str]:
+    notes = []
+    if not listed.is_zoned and zone is None:
+        notes.append("times of the list name no zone, read as UTC; --list-tz names another")
+    if listed.is_zoned and zone is not None:
+        notes.append(f"--list-tz {zone} changes no time: the list's name their zone")
+    return notes
+
+
+def _find_difference(case: Case) -> Difference:
+    theirs, ours = case.match()
+    return Difference(
+        _describe_first(case, case.theirs, theirs), _describe_first(case, case.ours, ours)
+    )
+
+
+def _describe_first(case: Case, trades: PlacedTrades, is_equal: Flags) -> Fill | None:
+    """The first trade without an equal one."""
+    if is_equal.all():
+        return None
+    k = int(np.argmin(is_equal))
+    entry_bar, exit_bar = int(trades.entry_bar[k]), int(trades.exit_bar[k])
+    leave = float(trades.exit[k])
+    return Fill(
+        str(trades.number[k]),
+        SIDES[int(trades.side[k])],
+        OUTSIDE.get(entry_bar) or case.format_bar(entry_bar),
+        None if entry_bar < 0 else entry_bar,
+        float(trades.entry[k]),
+        OUTSIDE.get(exit_bar) or case.format_bar(exit_bar),
+        None if exit_bar < 0 else exit_bar,
+        None if np.isnan(leave) else leave,
+        bool(trades.is_open[k]),
+    )
