@@ -1,9 +1,7 @@
 """A result as a person and as a program read it: the verdict, the front, and what proves it."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
-from data.shell import write_command
 from optimizer.cli.console import Lines, stdout
 from optimizer.cli.tables import (
     front_tables,
@@ -18,10 +16,10 @@ from optimizer.evidence.judgement import (
     expect_members,
     find_pick,
 )
-from optimizer.formatting import describe_formulas, format_count
+from optimizer.formatting import describe_formulas
 from optimizer.goals.advice import advise, describe_failures, describe_nearest
 from optimizer.goals.objectives import find_metric
-from optimizer.report.summary import Fact, select, summarize_result
+from optimizer.report.summary import CLOSED, Fact, select, summarize_result
 from optimizer.run.differing import SHOWN_MEMBERS, find_differing
 from optimizer.store.caveats import describe_gone
 from optimizer.store.result import RunResult, choose_noun
@@ -37,9 +35,6 @@ COLOURS = {
     "robust": "cyan",
 }
 """Of each grade; never the only sign of it."""
-
-DROPPED = ("invalid", "luck", "lost")
-"""Grades after which held-out bars have nothing left to say: each look at them counts."""
 
 
 def result_json(result: RunResult, judgement: Judgement | None) -> Mapping[str, object]:
@@ -120,7 +115,7 @@ def print_answer(result: RunResult, judgement: Judgement | None) -> None:
     print_verdict(console, facts)
     for fact in select(facts, "subject", "expected"):
         console.say(f"{fact.label}: {fact.value}")
-    console.say_all(fact.value for fact in select(facts, "caution") if fact.label == "return")
+    console.say_all(fact.value for fact in _find(facts, "return"))
     console.say_all(f"Next: {fact.value}" for fact in select(facts, "next"))
 
 
@@ -129,6 +124,16 @@ def print_verdict(console: Lines, facts: Sequence[Fact]) -> None:
     (verdict,) = select(facts, "verdict")
     console.say(f"{verdict.note}{verdict.value}", style=f"bold {COLOURS[verdict.tone]}")
     console.say_all(f"  {reason.value}" for reason in select(facts, "reason"))
+
+
+def _find(facts: Sequence[Fact], label: str) -> list[Fact]:
+    return [fact for fact in facts if fact.label == label]
+
+
+def _say_apart(console: Lines, facts: Sequence[Fact], label: str) -> None:
+    for fact in _find(facts, label):
+        console.print()
+        console.say(fact.value)
 
 
 def _print_front(
@@ -144,7 +149,7 @@ def _print_front(
     most, data = len(result.front) if is_whole else SHOWN_MEMBERS, result.data
     members = find_differing(result.front, result.objectives, pick, most)
     title = front_title(len(result.front), len(members), pick)
-    title += "".join(f"; {fact.value}" for fact in facts if fact.label == "Numbers")
+    title += "".join(f"; {fact.value}" for fact in _find(facts, "Numbers"))
     console.say(title, style="italic")
     expected = expect_members(result, judgement, members)
     console.print(*front_tables(members, result.objectives, console.width, pick, expected))
@@ -155,16 +160,12 @@ def _print_front(
     for table in genes_tables(members, console.width):
         console.print()
         console.print(table)
-    for fact in facts:
-        if fact.label == "bound":
-            console.print()
-            console.say(fact.value)
+    _say_apart(console, facts, "bound")
     if result.front[0].held_out is not None:
         console.print()
         console.print(held_out_table(members, result.objectives))
     elif data.held_out_bars:
-        console.print()
-        console.say(_describe_closed(result, derive_verdict(result, judgement).grade))
+        _say_apart(console, facts, CLOSED)
     if len({window.label for window in data.windows}) > 1:
         metrics = [metric for name in result.objectives if (metric := find_metric(name))]
         by_window = {name: members[0].by_window.get(name, ()) for name in ("trades", *metrics)}
@@ -175,13 +176,3 @@ def _print_front(
         if windows:
             console.print()
             console.print(windows_table(windows, by_window, title))
-
-
-def _describe_closed(result: RunResult, grade: str) -> str:
-    """Number of held-out bars, and whether to look at them: of a front to drop, no."""
-    closed = (
-        f"{format_count(result.data.held_out_bars, 'bar')} held out, which nobody has looked at"
-    )
-    if grade in DROPPED:
-        return f"{closed}; keep them closed for another search"
-    return f"{closed}: {write_command('judge', Path(result.path), '--open')}"

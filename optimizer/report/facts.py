@@ -72,7 +72,7 @@ def _summarize_unfinished(run: Tables) -> Iterator[Fact]:
     if not run.bars_problem:
         markets = run.task.markets
         windows = markets.describe()
-        yield from list_ranges(windows, markets.timeframe, is_closed=False)
+        yield from list_ranges(windows, markets.timeframe)
         yield from list_quality(windows)
     if run.is_search:
         yield from list_goals(run.objectives, describe_formulas(run.header.formulas))

@@ -277,7 +277,6 @@ def _render_static(run: Tables, chosen: Chosen | None) -> Mapping[str, object]:
             ((str(member), member), *cells) for member, cells in zip(named, rows, strict=True)
         ],
         "table_caption": shown + _describe_order(run, named),
-        "closed": _describe_holdout(run),
         "glossary": [(name, anchor(name), meaning) for name, meaning in terms(run).items()],
         "anchors": {name: anchor(name) for name in terms(run)},
         "metrics_caption": "Metrics, in-sample and held out" if run.has_held_out else "Metrics",
@@ -306,14 +305,6 @@ def _name_kind(run: Tables, column: str) -> str:
     if column.startswith(HELD_OUT):
         return "held-out"
     return "gene" if column in run.genes else "number"
-
-
-def _describe_holdout(run: Tables) -> str:
-    """Sentence for a reader who looks for held-out figures."""
-    if run.has_held_out:
-        return ""
-    is_closed = bool(run.header.held_out)
-    return "Held-out bars are closed." if is_closed else "No bars were held out."
 
 
 def _describe_search(run: Tables) -> str:

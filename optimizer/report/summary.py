@@ -48,6 +48,12 @@ Kind = Literal[
     "found",
 ]  # fmt: skip
 
+DROPPED = ("invalid", "luck", "lost")
+"""Grades after which held-out bars have nothing left to say: each look at them counts."""
+
+CLOSED = "held-out bars"
+"""Label of the fact on bars that nobody has looked at."""
+
 CANNOT_KNOW = "Whether the market stays as it is, no number of these bars can know."
 
 
@@ -69,6 +75,7 @@ def summarize_result(result: RunResult, judgement: Judgement | None) -> list[Fac
     if judgement is not None:
         rows = (*weigh_evidence(judgement), *_list_missing(result, judgement))
         facts += map(describe_row, rows)
+    facts += _list_closed(result, derive_verdict(result, judgement).grade)
     made = None if judgement is None else judgement.schedule
     if judgement is not None and made is not None:
         facts += _list_stitched(made, judgement)
@@ -130,8 +137,7 @@ def _list_searched(result: RunResult, judgement: Judgement | None) -> Iterator[F
     yield Fact(
         "asked", "Searched", f"{searched}, {format_count(data.bars, 'bar')}{kept}{simulated}"
     )
-    is_closed = all(member.held_out is None for member in result.front)
-    yield from list_ranges(data.windows, data.timeframe, is_closed=is_closed)
+    yield from list_ranges(data.windows, data.timeframe)
     if numbers := describe_windows(list_searched_windows(data.windows), result.over_windows):
         yield Fact("asked", "Numbers", numbers)
     yield from list_goals(result.objectives, describe_formulas(result.formulas))
@@ -148,15 +154,12 @@ def describe_replay(certificate: Certificate) -> Fact:
     return Fact("found", "Certificate", describe_certificate(certificate), hashes)
 
 
-def list_ranges(
-    windows: Sequence[WindowDescription], timeframe: str, *, is_closed: bool
-) -> Iterator[Fact]:
+def list_ranges(windows: Sequence[WindowDescription], timeframe: str) -> Iterator[Fact]:
     """From when to when bars reach: those searched on, and those held out."""
     for name, is_held_out in (("In-sample", False), ("Held out", True)):
         part = [window for window in windows if window.is_held_out == is_held_out]
-        closed = ", which nobody has looked at" if is_held_out and is_closed else ""
         if part:
-            yield Fact("asked", name, _describe_range(part, timeframe) + closed)
+            yield Fact("asked", name, _describe_range(part, timeframe))
 
 
 def _describe_range(windows: Sequence[WindowDescription], timeframe: str) -> str:
@@ -212,10 +215,18 @@ def _list_missing(result: RunResult, judgement: Judgement) -> Iterator[Weighed]:
     if judgement.power is None and judgement.verdict.grade == "luck" and not judgement.schedule:
         power = write_command("power", path)
         yield Weighed("power", f"Not known: {power} says how large an edge would be found.")
-    if judgement.held_out is None:
-        closed = f"Closed: {judge} --open looks at them, and every look is counted."
-        is_held_out = bool(result.data.held_out_bars)
-        yield Weighed("held-out bars", closed if is_held_out else "No bars were held out.")
+    if judgement.held_out is None and not result.data.held_out_bars:
+        yield Weighed("held-out bars", "No bars were held out.")
+
+
+def _list_closed(result: RunResult, grade: str) -> Iterator[Fact]:
+    """Held-out bars that nobody opened, and whether to look at them: of a front to drop, no."""
+    if result.data.held_out_bars and all(member.held_out is None for member in result.front):
+        closed = format_count(result.data.held_out_bars, "bar")
+        closed += " held out, which nobody has looked at"
+        judge = write_command("judge", Path(result.path), "--open")
+        step = "; keep them closed for another search" if grade in DROPPED else f": {judge}"
+        yield Fact("evidence", CLOSED, closed + step)
 
 
 def list_bounds(
