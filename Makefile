@@ -21,8 +21,8 @@ test:  ## before every commit: lint, types, import rules, all tests
 room:  ## ROOM=optimizer/store: a folder's lint, examples, and tests, which lie at tests/unit/ROOM
 	$(call need,ROOM)ruff check $(ROOM) && $(PYTEST) $(ROOM) $(wildcard tests/unit/$(ROOM))
 
-kernel:  ## KERNEL=positions: a stage's tests, corpus and parity; KERNEL=positions/cuda also interprets kernels
-	$(call need,KERNEL)$(PYTEST) -m "$(if $(findstring cuda,$(KERNEL)),not gpu,$(QUICK))" $(wildcard $(STAGE)) tests/golden/test_results.py tests/parity
+kernel:  ## KERNEL=positions: a stage's tests, corpus and parity; KERNEL=positions/cuda also interprets and compiles kernels
+	$(call need,KERNEL)$(PYTEST) -m "$(if $(findstring cuda,$(KERNEL)),not gpu,$(QUICK))" $(wildcard $(STAGE)) $(if $(findstring cuda,$(KERNEL)),tests/unit/engine/cuda) tests/golden/test_results.py tests/parity
 
 docs:  ## the pages, into site/, by pip install '.[docs]'
 	python -m sphinx -q -W -b html docs site

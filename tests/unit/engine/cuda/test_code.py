@@ -292,6 +292,7 @@ def compile_kernel(kernel, constants, others=(), options=OPTIONS):
     return compile(source, target=GPUTarget("cuda", 90, 32), options=options).asm["ptx"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernel_rounds_as_the_law_says(name):
     """No instruction fuses, approximates, flushes, or computes in float32."""
