@@ -16,6 +16,7 @@ from strategy.conditions import Compare, Condition, split_conjunction
 from strategy.expressions import Arithmetic, Call, Column, Expression, GeneValue, Number
 from strategy.forms import BeyondBar, RMultiple
 from strategy.genes import GenomeLayout
+from strategy.indicator_registry import COLUMNS
 from strategy.model import Strategy
 from strategy.nodes import Node
 from strategy.parts import PARTS
@@ -150,6 +151,8 @@ def find_form(row: Expression) -> tuple[RowForm, tuple[float, ...]] | None:
 def _fast_case(strategy: Strategy) -> FastCase:
     _need(strategy.delay == Number(0.0))
     _need({name for name in PARTS if getattr(strategy, name) is not None} == PARTS_IN_USE)
+    # Its comparisons know rows and genes by name.
+    _need(not set(COLUMNS) & set(strategy.layout.names))
     rows: dict[str, Row] = {}
     entry = tuple(_comparison(comparison, rows) for comparison in split_conjunction(strategy.long))
     distance = _as(Arithmetic, _as(BeyondBar, strategy.stop).distance)

@@ -139,7 +139,9 @@ def _report_error(error: BaseException, *, is_debug: bool = False) -> int:
         return StoppedError.exit_code
     # A mismatch is shown in full; everything else is one line, for programs to read.
     sentence = message if isinstance(error, ParityError) else _one_line(message)
-    _tell(f"error: {sentence}")
+    mistakes = getattr(error, "mistakes", ()) if sys.stderr.isatty() else ()
+    for line in map(_one_line, mistakes or [sentence]):
+        _tell(f"error: {line}")
     return code
 
 

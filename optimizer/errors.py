@@ -1,5 +1,6 @@
 """Errors of a run, and the exit code that the command line gives each."""
 
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -10,7 +11,16 @@ class OptimizerError(Exception):
 
 
 class ConfigError(OptimizerError):
-    """A flag, a config key or a combination of them is not legal."""
+    """A flag, a config key or a combination of them is not legal.
+
+    Args:
+        message: All of it.
+        mistakes: A line each, where there are several.
+    """
+
+    def __init__(self, message: str = "", mistakes: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.mistakes = tuple(mistakes)
 
 
 class StoreError(OptimizerError):

@@ -1,6 +1,7 @@
 """Errors of describing a strategy or its genes.
 
 StrategyError
+├── ArgumentError    a word is given an argument that it does not take
 ├── GeneError        a gene, a bound or a genome is not legal
 ├── IndicatorError   an indicator cannot compute a request
 └── PlacedError      a mistake in a person's own file, with its line (`strategy.source_location`)
@@ -13,6 +14,10 @@ class StrategyError(Exception):
     """A strategy is described wrongly; the message names the fault, its place and the remedy."""
 
     exit_code = 2
+
+
+class ArgumentError(StrategyError):
+    """A word is given an argument that it does not take."""
 
 
 class GeneError(StrategyError):

@@ -63,10 +63,6 @@ class GeneValue(Expression):
     # File and line that wrote it, for messages.
     place: str = field(default="", compare=False, repr=False)
 
-    def __post_init__(self) -> None:
-        if self.gene.name in ROW_NAMES:
-            raise StrategyError(f"gene '{self.gene.name}': a row has this name; take another one")
-
 
 Setting = Number | GeneValue
 """Value of a parameter: a constant or a gene."""

@@ -1,5 +1,6 @@
 """A strategy from a person's own file, with the text of that file kept beside it."""
 
+import ast
 import builtins
 import hashlib
 import io
@@ -23,7 +24,7 @@ from strategy.language import NO_ARRAY
 from strategy.model import Strategy
 from strategy.other_names import suggest_word
 from strategy.own_words import TEXT
-from strategy.source_location import PlacedError, StrategySource
+from strategy.source_location import MISSING, PlacedError, StrategySource, collect_mistakes
 
 MODULE = "strategy_file"
 """Name under which a file runs; no module is known by it."""
@@ -33,6 +34,9 @@ LARGEST_TEXT = 10_000_000
 
 UNCALLED = re.compile("'(function|OwnWord)'")
 """Names in Python's messages for a word that was not called."""
+
+LINE = re.compile(r":(\d+): ")
+"""Line in the place that a mistake begins with."""
 
 WRAPPED = re.compile(r"\b(Term|Claim)\b")
 """Names in Python's messages for a row and a condition."""
@@ -168,13 +172,7 @@ def _no_file(path: str) -> str:
 
 def _run(text: str, path: str) -> dict[str, object]:
     """The variables of a file after it ran, as no module that anything could import."""
-    variables: dict[str, object] = {
-        "__name__": MODULE,
-        "__file__": path,
-        "__builtins__": builtins,
-        "print": _print,
-        TEXT: text,
-    }
+    variables = _begin_variables(text, path)
     if "\0" in text:
         # Before 3.11.4 Python calls it no fault of syntax.
         raise PlacedError(f"{path}: source code string cannot contain null bytes")
@@ -185,12 +183,75 @@ def _run(text: str, path: str) -> dict[str, object]:
     except SyntaxError as error:
         where = f"{error.filename}:{error.lineno}" if error.lineno else path
         raise PlacedError(f"{where}: {error.msg}") from None
-    except (PlacedError, KeyboardInterrupt):
+    except KeyboardInterrupt:
         raise
+    except (StrategyError, NameError) as error:
+        raise _name_all(_place_error(error, path), text, path) from None
     # A library may raise what no `except Exception` catches.
     except BaseException as error:
-        raise PlacedError(f"{_place(error, path)}: {_describe_error(error)}") from None
+        raise PlacedError(_place_error(error, path)) from None
     return variables
+
+
+def _begin_variables(text: str, path: str) -> dict[str, object]:
+    """Variables of a file before it runs."""
+    return {
+        "__name__": MODULE,
+        "__file__": path,
+        "__builtins__": builtins,
+        "print": _print,
+        TEXT: text,
+    }
+
+
+def _name_all(first: str, text: str, path: str) -> PlacedError:
+    """The error that names every mistake of a file of which the first is known."""
+    mistakes = sorted({first, *_find_mistakes(text, path)}, key=_find_line)
+    return PlacedError("\n".join(mistakes), mistakes)
+
+
+def _find_line(mistake: str) -> int:
+    """Line that a mistake names; 0 without one."""
+    line = LINE.search(mistake)
+    return int(line[1]) if line else 0
+
+
+def _find_mistakes(text: str, path: str) -> list[str]:
+    """Mistakes of a file, a line each: it runs once more, and goes on behind each of them."""
+    with _path_kept(), limits.own_code(), collect_mistakes() as mistakes:
+        variables = _Variables(_begin_variables(text, path))
+        variables.mistakes, variables["print"] = mistakes, lambda *_, **__: None
+        for statement in ast.parse(text).body:
+            code = compile(ast.Module([statement], []), path, "exec", dont_inherit=True)
+            try:
+                exec(code, variables)
+            except Exception as error:
+                # Another error may be of a value that is missing.
+                if isinstance(error, StrategyError) or not mistakes:
+                    mistakes.append(_place_error(error, path))
+                names = (node.id for node in ast.walk(statement) if isinstance(node, ast.Name))
+                variables.update({name: MISSING for name in names if name not in variables})
+    return mistakes
+
+
+class _Variables(dict[str, object]):
+    """Variables of a file; a name without any is a mistake."""
+
+    mistakes: list[str]
+
+    def __missing__(self, name: str) -> object:
+        if hasattr(builtins, name):
+            raise KeyError(name)
+        error = NameError(name=name)
+        place = f"{self['__file__']}:{sys._getframe(1).f_lineno}"
+        self.mistakes.append(f"{place}: {_describe_error(error)}")
+        return self.setdefault(name, MISSING)
+
+
+def _place_error(error: BaseException, path: str) -> str:
+    """An error in one line that begins with its place."""
+    is_placed = isinstance(error, PlacedError)
+    return str(error) if is_placed else f"{_place(error, path)}: {_describe_error(error)}"
 
 
 def _print(*values: object, **options: Any) -> None:  # noqa: ANN401 - those of print itself

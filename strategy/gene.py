@@ -1,5 +1,7 @@
 """A gene: a number that a search may change, or the number of an option, and its bounds."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, cast
 
@@ -163,6 +165,36 @@ class Gene:
                 )
         # The very value that a search gives it.
         object.__setattr__(self, "default", self.snap(self.default))
+
+
+def write_gene_name(text: str) -> str:
+    """Name that records have of a gene as a person calls it; an identifier is its own.
+
+    >>> write_gene_name("Fast Length"), write_gene_name("stop %"), write_gene_name("stopMult")
+    ('fast_length', 'stop', 'stopMult')
+    """
+    return text if text.isidentifier() else "_".join(re.findall(r"\w+", text.lower()))
+
+
+def find_gene_name(text: str, names: Sequence[str]) -> str:
+    """Name of the gene that a person means: spelt otherwise, or its beginning alone.
+
+    Raises:
+        GeneError: When no name, or more than one, is meant.
+
+    >>> [find_gene_name(text, ["fast_length", "slow"]) for text in ("Fast Length", "sl")]
+    ['fast_length', 'slow']
+    """
+    if text in names:
+        return text
+    folded = write_gene_name(text).lower()
+    same = [name for name in names if name.lower() == folded]
+    meant = same or [name for name in names if folded and name.lower().startswith(folded)]
+    if len(meant) > 1:
+        raise GeneError(f"gene '{text}' may be {' or '.join(sorted(meant))}: write more of it")
+    if not meant:
+        raise GeneError(unknown("gene", text, list(names)))
+    return meant[0]
 
 
 def compute_step_values(

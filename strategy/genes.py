@@ -5,20 +5,23 @@ held as whole float64 values, which are exact far beyond any length that a searc
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from strategy.errors import GeneError, unknown
+from strategy.errors import GeneError
 from strategy.gene import (
     LONGEST_LENGTH,
     Gene,
     GeneText,
     as_steps,
     compute_step_values,
+    find_gene_name,
     find_least,
     scale,
     with_bounds,
@@ -27,6 +30,8 @@ from strategy.gene import (
 Floats = npt.NDArray[np.float64]
 
 Ints = npt.NDArray[np.int64]
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -105,13 +110,29 @@ class GenomeLayout:
         return np.array([gene.default for gene in self.genes], dtype=np.float64)
 
     def index(self, name: str) -> int:
-        """Column of a gene; raises `GeneError` when there is none of that name."""
-        if name not in self.names:
-            raise GeneError(unknown("gene", name, list(self.names)))
-        return self.names.index(name)
+        """Column of the gene that a name means; raises `GeneError` when it means none alone."""
+        return self.names.index(find_gene_name(name, self.names))
+
+    def name_genes(self, values: Mapping[str, Value]) -> dict[str, Value]:
+        """Values by the names in records, of genes as a person names them.
+
+        A name that means no gene alone stays as it is: its reader refuses it.
+
+        Raises:
+            GeneError: When two names mean one gene.
+        """
+        named: dict[str, Value] = {}
+        for text, value in values.items():
+            name = text
+            with suppress(GeneError):
+                name = find_gene_name(text, self.names)
+            if name in named:
+                raise GeneError(f"gene '{name}' is given twice")
+            named[name] = value
+        return named
 
     def gene(self, name: str) -> Gene:
-        """The gene of that name; raises `GeneError` when there is none."""
+        """The gene that a name means; raises `GeneError` when it means none alone."""
         return self.genes[self.index(name)]
 
     def corners(self, names: Sequence[str]) -> Iterator[dict[str, float]]:

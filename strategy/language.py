@@ -13,11 +13,12 @@ from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, cast
 from data.errors import near_match
 from data.plain import make_plain, quote_value
 from strategy.conditions import AllOf, AnyOf, Compare, Condition, Relation, negate_condition
-from strategy.errors import StrategyError
+from strategy.errors import ArgumentError, StrategyError
 from strategy.expressions import Arithmetic, Expression, Number, Operation, Setting
+from strategy.gene import write_gene_name
 from strategy.nodes import Node, check_extent
 from strategy.pretty_print import format_tree
-from strategy.source_location import locate_errors
+from strategy.source_location import PlacedError, here, locate_errors
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
@@ -249,13 +250,15 @@ def check_arguments(
         takes, message = ", ".join(signature.parameters), str(error)
         # An unknown name often stands for a missing one, so it is named first.
         if strange := [keyword for keyword in kwargs if keyword not in signature.parameters]:
-            if suggest and (ours := suggest(strange[0])):
-                raise StrategyError(f"{name} has no '{strange[0]}': here it is {ours}") from None
-            hint = near_match(strange[0], signature.parameters)
-            message = f"got an unexpected keyword argument '{strange[0]}'{hint}"
+            known = {key: ours for key in strange if suggest and (ours := suggest(key))}
+            if len(known) == len(strange):
+                told = [f"{name} has no '{key}': here it is {ours}" for key, ours in known.items()]
+                raise ArgumentError("; ".join(told)) from None
+            named = [f"'{key}'{near_match(key, signature.parameters)}" for key in strange]
+            message = f"got an unexpected keyword argument {' and '.join(named)}"
         if "positional" in message and (named := _by_name(signature)):
             message = f"{message}; write {named[0]}=... and so on"
-        raise StrategyError(f"{name}({takes}): {message}") from None
+        raise ArgumentError(f"{name}({takes}): {message}") from None
     bound.arguments = {name: make_plain(value) for name, value in bound.arguments.items()}
     return bound
 
@@ -315,9 +318,8 @@ def check_pairs(less_than: Any) -> tuple[tuple[str, str], ...]:  # noqa: ANN401 
                 "less_than is a list of pairs of genes by name, as in "
                 f"less_than=[('quick', 'slow')], got {quote_value(pair)} in it"
             )
-    return tuple((left, right) for left, right in pairs)
+    return tuple((write_gene_name(left), write_gene_name(right)) for left, right in pairs)
 
 
-@locate_errors
 def _refuse(message: str) -> NoReturn:
-    raise StrategyError(message)
+    raise PlacedError(f"{here()}: {message}")

@@ -23,7 +23,7 @@ from strategy.expressions import (
     Number,
 )
 from strategy.forms import Ladder, Leg
-from strategy.indicator_registry import KINDS
+from strategy.indicator_registry import COLUMNS, KINDS
 from strategy.nodes import Node
 
 WORDS = {"crosses_above": crosses_above, "crosses_below": crosses_below, "equals": equals}
@@ -39,7 +39,7 @@ def format_tree(node: Node) -> str:
     if isinstance(node, Number):
         return f"{node.value:.15g}"
     if isinstance(node, GeneValue):
-        return node.gene.name
+        return f'gene("{node.gene.name}")' if node.gene.name in COLUMNS else node.gene.name
     if isinstance(node, Column):
         return f'column("{node.name}")' if node.is_extra else node.name
     if isinstance(node, Arithmetic):

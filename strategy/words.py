@@ -36,7 +36,7 @@ from strategy.expressions import (
     check_column_name,
     holds_row,
 )
-from strategy.gene import Gene
+from strategy.gene import Gene, write_gene_name
 from strategy.indicator_registry import CLOCK, COLUMNS, KINDS
 from strategy.language import (
     WORDS,
@@ -236,7 +236,7 @@ def _check_parameters(name: str, calls: Sequence[Callable[..., object]]) -> None
 
 
 def _make_options(name: str, options: Sequence[str], default: str | None) -> GeneValue:
-    _check_name(name)
+    name = _read_name(name)
     names = tuple(options)
     if default is not None and default not in names:
         raise StrategyError(
@@ -256,7 +256,7 @@ def _make_number(
     unit: str,
     step: float | None = None,
 ) -> Term:
-    _check_name(name)
+    name = _read_name(name)
     if default is None or low is None or high is None:
         raise StrategyError(
             f"gene '{name}' needs a default and bounds: name, default, low, high, "
@@ -265,9 +265,11 @@ def _make_number(
     return Term(GeneValue(Gene(name, kind, low, high, default, unit, step=step), here()))
 
 
-def _check_name(name: object) -> None:
-    if not isinstance(name, str) or not name.isidentifier():
-        raise StrategyError(f"a gene has a name such as 'stop_mult', got {quote_value(name)}")
+def _read_name(name: object) -> str:
+    """Name of a gene in records, such as fast_length of "Fast Length"."""
+    if isinstance(name, str) and (written := write_gene_name(name)).isidentifier():
+        return written
+    raise StrategyError(f"a gene has a name such as 'stop_mult', got {quote_value(name)}")
 
 
 def as_optional(value: object) -> Setting | None:
@@ -470,7 +472,7 @@ def _make_strategy(
         **{part: read_part(PARTS[part], value) for part, value in parts.items()},
         less_than=check_pairs(less_than),
         timeframe_s=None if timeframe is None else _seconds(timeframe),
-        order=tuple(order),
+        order=tuple(write_gene_name(str(gene)) for gene in order),
         version=version,
         place=here(),
     )

@@ -5,6 +5,7 @@ What is given on the command line wins over a file, and a file over the defaults
 variable changes a result.
 """
 
+import re
 import tomllib
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -22,6 +23,11 @@ from optimizer.errors import ConfigError
 
 LARGEST_FILE_BYTES = 1_000_000
 """A configuration is a page of text; anything larger is something else."""
+
+TABLE = re.compile(r"\s*\[\s*([\w-]+)\s*\]")
+
+KEY = re.compile(r"""\s*([\w-]+|"[^"]*"|'[^']*')\s*=""")
+"""Key of a line of TOML."""
 
 NO_TABLES = "keys stand without a line in [brackets] above them, such as population = 64"
 
@@ -54,8 +60,9 @@ def names_deciding(*what: Decides) -> tuple[str, ...]:
 
 def resolve_config(path: Path | None, flags: Mapping[str, object]) -> RunConfig:
     """Combine defaults, a TOML file and flags, which are field name to value."""
-    values = {} if path is None else read_toml(path)
-    return make_config(overlaid(values, flags), where=str(path), flags=flags)
+    text = "" if path is None else _read_text(path)
+    values = {} if path is None else _parse_toml(text, path)
+    return make_config(overlaid(values, flags), where=str(path), flags=flags, text=text)
 
 
 def overlaid(values: Mapping[str, object], flags: Mapping[str, object]) -> dict[str, object]:
@@ -69,11 +76,12 @@ def overlaid(values: Mapping[str, object], flags: Mapping[str, object]) -> dict[
 
 
 def make_config(
-    values: Mapping[str, object], *, where: str, flags: Collection[str] = ()
+    values: Mapping[str, object], *, where: str, flags: Collection[str] = (), text: str = ""
 ) -> RunConfig:
     """Check values and make a configuration of them.
 
-    `where` is what errors about a value start with, unless it came from one of the flags.
+    `where` is what errors about a value start with, unless it came from one of the flags; `text`
+    is that of the file of the others, whose lines are named.
 
     Raises:
         ConfigError: Naming every wrong key at once, with what it may be.
@@ -81,11 +89,16 @@ def make_config(
     try:
         return RunConfig(**values)  # type: ignore[arg-type]
     except ValidationError as error:
-        problems = {_problem(line["loc"], line["input"], flags) for line in error.errors()}
-    from_flags = sorted(text for text in problems if text.startswith("--"))
-    others = sorted(problems - set(from_flags))
-    first = [f"{where}: " + "; ".join(others)] if others else []
-    raise ConfigError("; ".join(first + from_flags))
+        wrong = [(line["loc"], line["input"]) for line in error.errors()]
+    of_lines: dict[str, int] = {}
+    for key_path, value in wrong:
+        of_lines[_problem(key_path, value, flags)] = _find_line(text, key_path)
+    from_flags = sorted(problem for problem in of_lines if problem.startswith("--"))
+    others = sorted(of_lines.keys() - from_flags, key=lambda one: (of_lines[one], one))
+    unplaced = "; ".join(one for one in others if not of_lines[one])
+    placed = [f"{where}:{of_lines[one]}: {one}" for one in others if of_lines[one]]
+    mistakes = [*([f"{where}: {unplaced}"] if unplaced else []), *placed, *from_flags]
+    raise ConfigError("\n".join(mistakes), mistakes)
 
 
 def describe_allowed_values(name: str) -> str:
@@ -166,14 +179,23 @@ def read_page(path: Path, otherwise: str, most: int = LARGEST_FILE_BYTES) -> str
 
 def read_toml(path: Path) -> dict[str, object]:
     """Read a TOML file."""
+    return _parse_toml(_read_text(path), path)
+
+
+def _read_text(path: Path) -> str:
     try:
         if path.is_dir():
             raise ConfigError(f"{path}: is a folder; name a TOML file")
-        return tomllib.loads(read_page(path, "no configuration"))
+        return read_page(path, "no configuration")
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror or error}") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{path}: is not text; name a TOML file") from None
+
+
+def _parse_toml(text: str, path: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(text)
     except RecursionError:
         raise ConfigError(f"{path}: nested too deep for a configuration") from None
     except ValueError as error:
@@ -216,6 +238,22 @@ def _problem(key_path: tuple[int | str, ...], value: object, flags: Collection[s
     if name in flags:
         path = format_flag(name) + (f" {key_path[1]}" if entry else "")
     return f"{path} must be {entry or describe_allowed_values(name)}, got {quote_value(value)}"
+
+
+def _find_line(text: str, key_path: tuple[int | str, ...]) -> int:
+    """Line of a TOML text that gives a value; 0 where it is not seen at a glance."""
+    name, *rest = (str(part) for part in key_path if part != "[key]")
+    table = ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := TABLE.match(line):
+            table = header[1]
+            if table == name and not rest:
+                return number
+        elif key := KEY.match(line):
+            words = [table, key[1].strip("\"'")] if table else [key[1].strip("\"'")]
+            if words in ([name], [name, *rest[:1]]):
+                return number
+    return 0
 
 
 def _describe_range(field: FieldInfo) -> str:

@@ -47,7 +47,8 @@ from optimizer.run.trade_details import list_details
 from optimizer.search.generation import Floats, final_front
 from optimizer.store import GenerationSummary, RunStore
 from optimizer.store.result import FIGURES, Figures, Member, RunHeader, RunResult, sort_best_first
-from strategy.errors import StrategyError, unknown
+from strategy.errors import GeneError, StrategyError, unknown
+from strategy.gene import find_gene_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -467,9 +468,10 @@ class Tables:
 
     def number_of_gene(self, gene: str) -> int:
         """Place of a gene among those of the run, refused with the nearest one when unknown."""
-        if gene not in self.genes:
-            raise ConfigError(unknown("gene", gene, list(self.genes)))
-        return self.genes.index(gene)
+        try:
+            return self.genes.index(find_gene_name(gene, self.genes))
+        except GeneError as error:
+            raise ConfigError(str(error)) from None
 
     def check_member(self, member: int) -> int:
         """The number of a member, refused when there is none such."""

@@ -68,9 +68,10 @@ def require_genes(task: Task, source: GeneSource) -> None:
     """
     if source.run is not None:
         return
-    known = {*source.genes}
+    known = {*task.spec.layout.name_genes(source.genes)}
     if source.file is not None:
-        known |= {*chosen_individual(Path(source.file), source.member)}
+        values = chosen_individual(Path(source.file), source.member)
+        known |= {*task.spec.layout.name_genes(values)}
     shown = task.spec.layout.show(task.spec.layout.defaults)
     if missing := [f"--set {name}={value}" for name, value in shown.items() if name not in known]:
         raise ConfigError(
@@ -92,12 +93,12 @@ def _resolve(
         task, front = restore_front(path, REPLAY, flags)
         index = chosen_member(f"run '{name}'", len(front), source.member)
         layout, whose = task.spec.layout, f"member {index} of run {name}{changed}"
-        return task, encode_genome(layout, {**layout.decode(front[index]), **source.genes}), whose
-    genes: Mapping[str, object] = source.genes
+        return task, encode_genome(layout, layout.decode(front[index]), source.genes), whose
+    genes: list[Mapping[str, object]] = [source.genes]
     whose = ""
     if source.file is not None:
         which = "genes" if source.member is None else f"member {source.member}"
-        genes = {**chosen_individual(Path(source.file), source.member), **source.genes}
+        genes = [chosen_individual(Path(source.file), source.member), source.genes]
         whose = f"{which} of {Path(source.file).name}{changed}"
     elif source.member is not None:
         raise ConfigError(
@@ -105,4 +106,4 @@ def _resolve(
         )
     assert config is not None, "what is no run's has a configuration"
     task = prepare(config, genes=genes)
-    return task, encode_genome(task.spec.layout, genes), whose
+    return task, encode_genome(task.spec.layout, *genes), whose

@@ -4,6 +4,7 @@ import contextlib
 import csv
 import io
 import json
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -71,8 +72,8 @@ def chosen_member(where: str, count: int, member: int | None) -> int:
     return member
 
 
-def encode_genome(layout: GenomeLayout, values: Mapping[str, object]) -> Floats:
-    """Turn named values into a genome [G]; genes that are not named keep their default.
+def encode_genome(layout: GenomeLayout, *given: Mapping[str, object]) -> Floats:
+    """Turn named values into a genome [G]; later ones win, genes without any keep their default.
 
     Raises:
         ConfigError: Naming every gene that is unknown or has no legal value.
@@ -80,6 +81,7 @@ def encode_genome(layout: GenomeLayout, values: Mapping[str, object]) -> Floats:
     """
     problems: list[str] = []
     numbers: dict[str, float] = {}
+    values = ChainMap(*(layout.name_genes(each) for each in reversed(given)))
     for name, value in values.items():
         try:
             numbers[name] = layout.gene(name).parse(value)

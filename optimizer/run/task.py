@@ -189,7 +189,7 @@ def prepare(
     for_search: bool = False,
     known: Strategy | None = None,
     published: Strategy | None = None,
-    genes: Mapping[str, object] | None = None,
+    genes: Sequence[Mapping[str, object]] | None = None,
     may_fetch: bool = True,
 ) -> Task:
     """Load and check everything that a configuration asks for.
@@ -207,6 +207,7 @@ def prepare(
     _check_search_fits(config)
     _check_threads(config.threads)
     template = known or published or find_strategy(config.strategy)
+    config = name_genes(config, template.layout)
     goals = parse_goals(config, template.layout)
     costs = Costs(**{name: getattr(config, name) for name in CostSettings.model_fields})
     bounds = {gene: (pair[0], pair[1]) for gene, pair in config.bounds.items()}
@@ -221,7 +222,7 @@ def prepare(
         spec = adapt_spec(bars)
         if genes is None:
             return bars_needed(spec)
-        return spec.warm_up(spec.layout.decode(encode_genome(spec.layout, genes))) + 2
+        return spec.warm_up(spec.layout.decode(encode_genome(spec.layout, *genes))) + 2
 
     paid = template.paid_columns
     markets = load_markets(config, count_bars, paid=paid, may_fetch=may_fetch)
@@ -249,6 +250,16 @@ def prepare(
         _check_dates_fit(config, markets)
         prove_bounds(spec, markets.searched)
     return task
+
+
+def name_genes(config: RunConfig, layout: GenomeLayout) -> RunConfig:
+    """The configuration with genes by their names in records.
+
+    Raises:
+        GeneError: When two names mean one gene.
+    """
+    tables = {name: layout.name_genes(getattr(config, name)) for name in ("bounds", "steps")}
+    return config.model_copy(update=tables)
 
 
 def parse_goals(config: RunConfig, layout: GenomeLayout) -> Goals:

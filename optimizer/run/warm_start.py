@@ -121,7 +121,7 @@ def _encode_members(
     for number in range(len(members)) if member is None else (member,):
         try:
             read = _loose if may_repair else _strict
-            genomes.append(read(layout, members[number]))
+            genomes.append(read(layout, layout.name_genes(members[number])))
         except (GeneError, ConfigError) as error:
             raise ConfigError(f"{where}, candidate {number}: {error}") from None
     encoded = np.array(genomes)

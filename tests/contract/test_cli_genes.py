@@ -55,3 +55,40 @@ def test_a_search_begins_with_a_member_as_a_backtest_takes_it(command, result, t
         genes = {name: float(first[f"genes.{name}"]) for name in result["front"][last]["genes"]}
         assert genes == result["front"][last]["genes"]
         command("runs", "delete", begun, "--yes")
+
+
+NAMED = """from strategy.words import *
+A = strategy(
+    "Rises through its average.",
+    long=(close > ema(close, length({length!r}, 20, 5, 40)))
+    & (rsi(close, 14) < gene({level!r}, 60, 40, 90)),
+    stop=beyond_bar(gene({stop!r}, 2, 1, 4) * atr(14)),
+    target=r_multiple(gene({reward!r}, 2, 1, 4)),
+    max_hold=length({hold!r}, 30, 10, 50),
+)
+"""
+PLAIN = {"length": "length", "level": "level", "stop": "stop", "reward": "reward", "hold": "hold"}
+FREE = {"length": "Fast Length", "level": "rsi", "stop": "low", "reward": "close", "hold": "high"}
+
+
+def test_genes_are_named_as_a_person_names_them(command, result, tmp_path):
+    """Blanks, names of rows, beginnings: the trades are the same, one name is recorded."""
+    for name, names in (("plain", PLAIN), ("free", FREE)):
+        (tmp_path / f"{name}.py").write_text(NAMED.format(**names))
+    given = {"length": "Fast Length=12", "level": "RS=55", "stop": "lo=2.5"}
+    flags = [f"--set={text}" for text in given.values()]
+    same = [f"--set={name}={text.partition('=')[2]}" for name, text in given.items()]
+    free, plain = (
+        command("backtest", "--strategy", f"{name}.py", "--data", MARKET, *words, "--json").json
+        for name, words in (("free", flags), ("plain", same))
+    )
+    assert free["metrics"] == plain["metrics"]
+    assert free["metrics"]["trades"] > 10
+    assert list(free["genes"]) == ["fast_length", "rsi", "low", "close", "high"]
+    (tmp_path / "bounds.toml").write_text('[bounds]\n"fast length" = [10, 12]\n')
+    flags = ("--strategy", "free.py", "--data", MARKET, "--config", "bounds.toml", "--bound")
+    front = command("evolve", *flags, "hi=20:20", *SMALL, "--no-judge", "--json").json["front"]
+    assert front
+    for member in front:
+        assert 10 <= member["genes"]["fast_length"] <= 12
+        assert member["genes"]["high"] == 20
