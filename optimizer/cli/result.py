@@ -20,7 +20,7 @@ from optimizer.formatting import describe_formulas
 from optimizer.goals.advice import advise, describe_failures, describe_nearest
 from optimizer.goals.objectives import find_metric
 from optimizer.report.summary import CLOSED, Fact, select, summarize_result
-from optimizer.run.differing import SHOWN_MEMBERS, find_differing
+from optimizer.run.tables import SHOWN_MEMBERS, find_differing
 from optimizer.store.caveats import describe_gone
 from optimizer.store.result import RunResult, choose_noun
 

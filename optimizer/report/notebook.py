@@ -6,7 +6,7 @@ from optimizer.formatting import format_count
 from optimizer.report.facts import describe_figures, summarize
 from optimizer.report.summary import select, shorten_verdict
 from optimizer.report.tables import Tables
-from optimizer.run.differing import find_differing
+from optimizer.run.tables import find_differing
 from optimizer.store.labels import Labels
 
 

@@ -43,7 +43,7 @@ from optimizer.report.schedule import (
 )
 from optimizer.report.summary import Kind, select, shorten_verdict
 from optimizer.report.tables import Tables
-from optimizer.run.differing import find_differing
+from optimizer.run.tables import find_differing
 from optimizer.store.files import REPORT
 
 PARTS = ("verdict", "evidence", "front", "candidate", "trades", "search", "glossary")

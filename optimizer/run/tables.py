@@ -13,6 +13,7 @@ import numpy as np
 from data.shell import write_command
 from optimizer.errors import StoreError
 from optimizer.formatting import format_count
+from optimizer.goals.objectives import is_maximised
 from optimizer.search.generation import (
     LINEAGE,
     OPERATORS,
@@ -30,6 +31,9 @@ from optimizer.store.result import (
     RunResult,
     load_result,
 )
+
+SHOWN_MEMBERS = 5
+"""Members that a terminal and a notebook show."""
 
 What = Literal["front", "generations", "individuals", "points"]
 
@@ -214,3 +218,40 @@ def _individuals(store: RunStore) -> Columns:
         values = population.objectives[:, objective].tolist()
         columns[f"objectives.{name}"] = [value if value == value else None for value in values]
     return columns
+
+
+def find_differing(
+    front: Sequence[Member],
+    objectives: Sequence[str],
+    pick: int | None = None,
+    most: int = SHOWN_MEMBERS,
+) -> Mapping[int, Member]:
+    """Members of a front that are shown: all, or the pick and those that differ most.
+
+    Neighbours on a front are nearly the same: its first members would show one corner of it. The
+    best in each objective are therefore followed by those farthest from all that are chosen,
+    each objective scaled to the range of the front.
+
+    Args:
+        front: Its members, in order.
+        objectives: Names; the values of each decide who differs.
+        pick: Number of a member that is shown in any case.
+        most: Members that are shown at most.
+
+    Returns:
+        By their numbers in the front.
+    """
+    if len(front) <= most:
+        return dict(enumerate(front))
+    signs = [-1.0 if is_maximised(name) else 1.0 for name in objectives]
+    values = np.array([[member.objectives[name] for name in objectives] for member in front])
+    values *= signs
+    low, high = values.min(axis=0), values.max(axis=0)
+    scaled = (values - low) / np.where(high > low, high - low, 1.0)
+    first = [0 if pick is None else pick, 0, *scaled.argmin(axis=0).tolist()]
+    chosen = list(dict.fromkeys(first))[:most]
+    distance = np.min([((scaled - scaled[index]) ** 2).sum(axis=1) for index in chosen], axis=0)
+    while len(chosen) < most and distance.max() > 0:
+        chosen.append(int(distance.argmax()))
+        distance = np.minimum(distance, ((scaled - scaled[chosen[-1]]) ** 2).sum(axis=1))
+    return {index: front[index] for index in sorted(chosen)}

@@ -31,11 +31,13 @@ STOPS = {
 }
 """Of each kind of the stop in force."""
 
+FROM_ENTRY = " from the entry"
+
 LEVELS = {
     "price": "{0}",
-    "distance": "{0} from the entry",
-    "share": "{1:.4g}% from the entry",
-    "times_risk": "{2:.4g} R from the entry",
+    "distance": "{0}" + FROM_ENTRY,
+    "share": "{1:.4g}%" + FROM_ENTRY,
+    "times_risk": "{2:.4g} R" + FROM_ENTRY,
 }
 TRAILS = {
     "distance": "{0} behind the best price",
@@ -128,7 +130,7 @@ def _name_fill(fill: SignalEntry | SignalOrder) -> str:
     when = f"at the open in {wait}" if fill.bars_to_wait else NEXT
     price = f"{fill.kind} {format_price(fill.price)}" if isinstance(fill, SignalOrder) else when
     levels = [("stop", fill.stop), *(("target", target) for target in fill.targets)]
-    named = (f"{name} {_describe_level(level)}" for name, level in levels)
+    named = (f"{name} {_describe_level(level).removesuffix(FROM_ENTRY)}" for name, level in levels)
     return ", ".join((f"{'buy' if fill.side == 'long' else 'sell'}{sized} {price}", *named))
 
 

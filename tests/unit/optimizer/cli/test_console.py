@@ -12,7 +12,7 @@ from optimizer.cli.tables import (
     front_title,
     genes_tables,
 )
-from optimizer.run.differing import SHOWN_MEMBERS, find_differing
+from optimizer.run.tables import SHOWN_MEMBERS, find_differing
 from optimizer.store.result import Member
 
 
