@@ -32,6 +32,7 @@ def watch_drift(
     """
     from optimizer import api
     from optimizer.cli.console import print_json, stdout
+    from optimizer.report.summary import select, summarize_result
     from optimizer.signals.unrecorded import describe_unrecorded, may_record
     from optimizer.store.files import REPORT
 
@@ -41,7 +42,7 @@ def watch_drift(
         note(describe_unrecorded(watched.path))
     elif (watched.path / REPORT).is_file() and watched.bars_problem:
         note("the report shows this once it is made from the run's own bars: report RUN --data")
-    expected, outlook = watched.expected, watched.outlook
+    expected = watched.expected
     if as_json:
         known = {"expected": expected and expected.payload(), "sentence": record.sentence}
         print_json({"run": watched.id, "drift": record.payload(), **known})
@@ -49,9 +50,10 @@ def watch_drift(
         console = stdout()
         console.say(record.sentence)
         console.say(
-            f"Held against {record.reference_trades:,} trades ({record.source}), which make sure "
-            f"of {record.least_mean:.3f} R each; bars until {record.until}."
+            f"Held against {record.reference_trades:,} trades ({record.source}); bars until "
+            f"{record.until}. Alarm: when it is clear that it makes less than "
+            f"{record.least_mean:.3f} R a trade."
         )
-        if outlook:
-            console.say(f"Expected of the pick: {outlook}")
+        facts = summarize_result(watched.require_result(), watched.judgement)
+        console.say_all(f"Expected of the pick: {fact.value}" for fact in select(facts, "expected"))
     raise typer.Exit(0 if record.alarm_at is None else ALARM)

@@ -62,12 +62,12 @@ class DriftRecord(Payload):
 
     def _describe(self) -> str:
         if self.mean_r is None:
-            return f"No trade since {self.since}: evidence 1, an alarm needs {self.limit:g}."
-        facts = f"{format_count(self.trades, 'trade')} since, {self.mean_r:.2f} R each: evidence "
-        facts += f"{self.evidence:.3g}, an alarm needs {self.limit:g}."
+            return f"No trade since {self.since}: too early to say."
+        trades = f"{format_count(self.trades, 'trade')} since, {self.mean_r:.2f} R each"
+        evidence = f"evidence {self.evidence:.3g}, an alarm needs {self.limit:g}"
         if self.alarm_at is None:
-            return facts
-        return f"Alarm with trade {self.alarm_at}. {facts}"
+            return f"No sign of decay: {trades} ({evidence})."
+        return f"Alarm with trade {self.alarm_at}: new trades are worse. {trades} ({evidence})."
 
     @property
     def row(self) -> Weighed:

@@ -19,7 +19,6 @@ from optimizer.evidence.judgement import (
     Judgement,
     build_unfinished_verdict,
     derive_verdict,
-    describe_expected,
     expect_member,
     expect_members,
     find_pick,
@@ -136,13 +135,6 @@ class Tables:
         True
         """
         return None if self.pick is None else self.expect(self.pick.member)
-
-    @property
-    def outlook(self) -> str:
-        """Sentence on what the pick is expected to earn, or how to find it out; else empty."""
-        if self.result is None or self.pick is None:
-            return ""
-        return describe_expected(self.result, self.judgement, self.pick.member)
 
     def expect(self, member: int) -> ExpectedRecord | None:
         """Mean R that a member is expected to earn on other bars; None where it is not known."""

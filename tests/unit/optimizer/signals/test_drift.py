@@ -15,6 +15,7 @@ from optimizer.signals.drift import read_drift, watch_run
 from optimizer.store import RunStore
 from optimizer.store.answers import DRIFT
 from optimizer.store.listing import summarise
+from optimizer.viewing.today import read_today
 from tests.support.signals import GrowingMarket
 
 SEARCHED, LENGTH = 2612, 3400
@@ -63,6 +64,8 @@ def test_new_trades_are_held_against_folds(market):
     with RunStore.open(market.path) as store:
         assert read_drift(store) == record
     assert summarise(market.path).drift == record.sentence
+    (row,) = read_today(market.path, lambda: market.find_close(LENGTH))["rows"]
+    assert row["cells"][-2][0].endswith(f", {len(new)} trades")
     facts = summarize(load_run(str(market.path)))
     assert record.sentence in [fact.value for fact in facts]
 

@@ -10,6 +10,7 @@ from optimizer.evidence.schedule_searches import StepSetup
 from optimizer.signals import unrecorded
 from optimizer.signals.drift import END, watch_run
 from optimizer.store import RunStore
+from optimizer.viewing.today import read_today
 from tests.support.judging import trade_recorded_steps
 from tests.support.signals import GrowingMarket
 
@@ -61,6 +62,8 @@ def test_a_search_that_is_due_is_made_once(market, schedule, monkeypatch):
     now = market.write(first + 1)
     lazy = market.source(may_search=False).read(now)
     assert (lazy.step.due, lazy.genes) == (schedule.next_date, before.genes)
+    (row,) = read_today(market.path, lambda: now)["rows"]
+    assert row["cells"][-1] == (f"due since {schedule.next_date[:10]}", "due")
     with monkeypatch.context() as reading:
         reading.setattr(unrecorded, "may_record", lambda path: False)
         source = market.source()
