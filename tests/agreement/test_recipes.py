@@ -9,10 +9,9 @@ from strategy.language import Claim
 from strategy.rows import bound
 from tests.agreement.test_chart_values import VALUES
 from tests.agreement.test_talib import CASES, SERIES, find_case, read_series
-from tests.agreement.test_trade_lists import SUPERTREND, read_trades
+from tests.agreement.test_trade_lists import TradeList, compare
 from tests.support.agreement import (
     compute_row,
-    list_trades,
     measure_distance,
     read_published_bars,
 )
@@ -67,9 +66,8 @@ def test_aroon_of_the_page_is_that_of_talib(recipes, real_folder):
 def test_supertrend_of_the_page_trades_as_on_the_chart(recipes, agree_folder, tmp_path):
     """With the genes at their defaults; its nearer stop is not met either."""
     bars = read_published_bars(agree_folder / "ohlcv.csv", tmp_path)
-    expected = read_trades(agree_folder / "supertrend_trades.csv", bars)
-    assert list_trades(recipes["SUPERTREND"], bars, "cpu") == expected
-    assert list_trades(SUPERTREND, bars, "cpu") == expected
+    published = TradeList("supertrend", recipes["SUPERTREND"])
+    assert compare(published, agree_folder, bars, "cpu") == (602, 602, 0)
 
 
 CONDITIONS = (

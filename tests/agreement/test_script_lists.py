@@ -4,14 +4,15 @@
 difference. Trades that are still open at a list's end are left out on both sides.
 """
 
-from collections import Counter
+import gzip
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from data.bars import Bars
-from tests.support.agreement import Suite, count_equal, list_trades
+from optimizer.agreement.matching import list_ours, match
+from tests.support.agreement import Suite, read_trades, run_strategy
 from tests.support.backends import BACKEND_PARAMETERS
 from tests.support.pine_plans import PLANS
 
@@ -133,35 +134,24 @@ class ScriptLists:
         self.names -= {name for name in self.names if name.startswith("ohlcv")}
 
     def read(self, name):
-        """Bars of a list, its closed trades as `list_trades` has them, its last entry's bar."""
-        table = pd.read_csv(self._folder / f"{name}.csv.gz").set_index("Trade #")
-        bars = self._bars[FIRST_DAYS[table.columns[-1]]]
-        times = pd.to_datetime(table["Date and time"]).dt.tz_localize("Etc/GMT-8")
-        stamps = times.dt.tz_convert("UTC").dt.as_unit("ns").astype("int64")
-        table["bar"] = np.searchsorted(bars.timestamp, stamps)
-        np.testing.assert_array_equal(bars.timestamp[table["bar"]], stamps)
-        is_entry = table["Type"].str.startswith("Entry")
-        entries, exits = table[is_entry], table[~is_entry].reindex(table[is_entry].index)
-        sides = np.where(entries["Type"].str.endswith("long"), 1, -1)
-        columns = (sides, entries["bar"], exits["bar"], entries["Price"], exits["Price"])
-        trades = [*zip(*(np.asarray(column).tolist() for column in columns), strict=True)]
-        is_open = exits["Signal"].str.lower().isin(["open"])
-        return bars, [t for t, o in zip(trades, is_open, strict=True) if not o], trades[-1][1]
+        """Bars of a list, and its trades in them."""
+        path = self._folder / f"{name}.csv.gz"
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            bars = self._bars[FIRST_DAYS[file.readline().strip().rpartition(",")[2]]]
+        return bars, *read_trades(path, bars, "Etc/GMT-8")
 
     def compare(self, name, engine_name):
-        """Closed trades of a list, how many are ours, and the first that is not; None if all are.
+        """Closed trades of a list, how many are ours, those beside, the first that is not ours.
 
         Ours that begin after the list's last entry are not looked at, nor is one open at its end.
         """
-        bars, expected, last = self.read(name)
-        ours = [
-            (*t[:3], *(round(price, 2) for price in t[3:]))
-            for t in list_trades(PLANS[name], bars, engine_name)
-        ]
-        equal = count_equal(expected, ours)
-        apart = sorted((Counter(expected) - Counter(ours)).elements(), key=lambda trade: trade[1])
-        beside = sum(trade[1] <= last for trade in ours) - equal
-        return len(expected), equal, beside, apart[0] if apart else None
+        bars, theirs, unit = self.read(name)
+        closed = theirs.keep(~theirs.is_open)
+        ours = list_ours(run_strategy(PLANS[name], bars, engine_name), has_parts=False)
+        is_equal, is_theirs = match(closed, ours, unit)
+        beside = int((~is_theirs & (ours.entry_bar <= theirs.entry_bar.max())).sum())
+        first = None if is_equal.all() else closed.number[np.argmin(is_equal)]
+        return len(closed), int(is_equal.sum()), beside, first
 
 
 def measure(folder):
@@ -169,7 +159,7 @@ def measure(folder):
     lists, rows = ScriptLists(folder), []
     for name in sorted(lists.names):
         if name in UNSAYABLE:
-            rows.append((name, len(lists.read(name)[1]), 0, 0, UNSAYABLE[name]))
+            rows.append((name, int((~lists.read(name)[1].is_open).sum()), 0, 0, UNSAYABLE[name]))
             continue
         closed, equal, *_ = lists.compare(name, "cpu")
         rows.append((name, closed, closed, equal, UNEQUAL.get(name, (0, ""))[1]))

@@ -9,9 +9,12 @@ import numpy as np
 
 from data import load_bars
 from data.bars import Bars, Window
+from data.zones import LocalZone
 from engine.accounts.costs import Costs
 from engine.batch import Engine
 from engine.reference import Reference
+from optimizer.agreement.matching import place_trades
+from optimizer.agreement.reading import read_trade_list
 from strategy.language import Claim
 from strategy.rows import Rows
 from strategy.series import Series
@@ -60,8 +63,14 @@ def read_published_bars(path: Path, folder: Path) -> Bars:
     return load_bars(f"csv:{copy}")
 
 
-def list_trades(plan, bars, engine_name, costs=None):
-    """Trades of a strategy with its default genes: side, entry bar, exit bar, both prices."""
+def read_trades(path, bars, zone=None):
+    """Trades of a list in bars, as `agree` reads them, and the last digit of their prices."""
+    listed = read_trade_list(path, (bars.low.min(), bars.high.max()))
+    return place_trades(listed, bars, None if zone is None else LocalZone(zone)), listed.unit
+
+
+def run_strategy(plan, bars, engine_name, costs=None):
+    """Ledger of a strategy with its default genes."""
     windows, genome = [Window.whole(bars)], plan.layout.defaults
     costs = costs or Costs(fee_bp=0, slippage_bp=0)
     if engine_name in FORMS:
@@ -69,6 +78,12 @@ def list_trades(plan, bars, engine_name, costs=None):
     else:
         engine = Engine(plan, [bars], windows, costs, device=engine_name)
     (ledger,) = engine.trades(genome)
+    return ledger
+
+
+def list_trades(plan, bars, engine_name, costs=None):
+    """Trades of a strategy with its default genes: side, entry bar, exit bar, both prices."""
+    ledger = run_strategy(plan, bars, engine_name, costs)
     columns = (ledger.side, ledger.entry_bar, ledger.exit_bar, ledger.entry, ledger.exit)
     return [*zip(*(column.tolist() for column in columns), strict=True)]
 
