@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from data.bars import Bars, Window
+from data.bars import Bars
 from data.errors import TableError
 from data.zones import LocalZone
 from optimizer.agreement.causes import TRIED, Case, Cause, find_causes
@@ -120,14 +120,17 @@ def compare_list(
     is_within = (theirs.entry_bar < window.end) & (
         (theirs.entry_bar >= window.start) | (window.start == 0)
     )
-    theirs = theirs.keep(is_within)
+    if not is_within.any():
+        raise ConfigError(f"{path.name}: no trade of the list begins between --from and --to")
+    theirs, listed = theirs.keep(is_within), listed.take(np.flatnonzero(is_within))
 
-    def rerun(start: int) -> Ours:
-        return _run(task, genome, replace(window, start=max(start, window.start)), listed)
+    def run(span: slice) -> Ours:
+        on_bars = replace(window, start=span.start, end=span.stop)
+        (ledger,) = task.build_reference([on_bars]).trades(genome)
+        return list_ours(ledger, has_parts=listed.has_parts)
 
-    ours = rerun(window.start)
-    entry = task.spec.entry
-    case = Case(listed, bars, theirs, ours, listed.unit, entry is None, rerun)
+    span, has_market_entry = slice(window.start, window.end), task.spec.entry is None
+    case = Case(listed, bars, theirs, run(span), listed.unit, has_market_entry, span, run)
     _refuse_other_market(case, path.name)
     is_equal, is_equal_here = case.match()
     causes, remaining = find_causes(case)
@@ -138,7 +141,7 @@ def compare_list(
         f"{bars.symbol} {bars.timeframe}, {format_count(len(bars), 'bar')}",
         listed.read_as,
         len(theirs),
-        len(ours),
+        len(case.ours),
         int(is_equal.sum()),
         int((~is_equal).sum()),
         int((~is_equal_here).sum()),
@@ -176,11 +179,6 @@ def _refuse_other_market(case: Case, where: str) -> None:
             f"{where}: is a list of another market: its prices are from {prices.min():g} to "
             f"{prices.max():g}, those of the bars from {low:g} to {high:g}"
         )
-
-
-def _run(task: Task, genome: Floats, window: Window, listed: TradeList) -> Ours:
-    (ledger,) = task.build_reference([window]).trades(genome)
-    return list_ours(ledger, has_parts=listed.has_parts)
 
 
 def _list_notes(listed: TradeList, zone: str | None) -> list[str]:

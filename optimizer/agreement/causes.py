@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ from optimizer.agreement.matching import (
     match,
     place_trades,
 )
-from optimizer.agreement.trade_list import Flags, Floats, Ints, TradeList
+from optimizer.agreement.trade_list import LAST_BITS, Flags, Floats, Ints, TradeList
 from optimizer.formatting import format_count, minute
 
 EARLIEST_H, LATEST_H = -12, 14
@@ -55,12 +56,27 @@ class Case:
     ours: Ours
     unit: float  # prices are equal to half of it
     has_market_entry: bool  # whether entries are orders at the market
-    # Trades of the strategy begun at a bar.
-    rerun: Callable[[int], Ours]
+    span: slice  # bars that the strategy trades on
+    # Trades of the strategy on other bars.
+    run: Callable[[slice], Ours]
+    # Changes of the trades here that were causes, in their order.
+    changes: tuple[Callable[[Ours], Ours], ...] = ()
 
     def match(self) -> tuple[Flags, Flags]:
         """Trades of both sides that have an equal one."""
         return match(self.theirs, self.ours, self.unit)
+
+    def change(self, change: Callable[[Ours], Ours]) -> "Case":
+        """The same with changed trades here."""
+        return replace(self, ours=change(self.ours), changes=(*self.changes, change))
+
+    def cut(self, start: int, end: int) -> "Case":
+        """The same with the strategy run on fewer bars."""
+        span = slice(max(start, self.span.start), min(end, self.span.stop))
+        ours = self.run(span)
+        for change in self.changes:
+            ours = change(ours)
+        return replace(self, span=span, ours=ours)
 
     def format_bar(self, bar: int) -> str:
         """Time at which a bar opens."""
@@ -156,19 +172,19 @@ def _list_entries(trades: PlacedTrades) -> list[tuple[int, int]]:
 
 def _try_sides(case: Case) -> Iterator[Trial]:
     """Longs there are shorts here."""
-    theirs = replace(case.theirs, side=-case.theirs.side)
-    yield Trial("side", "Longs there are shorts here", "", replace(case, theirs=theirs))
+    changed = case.change(lambda ours: replace(ours, side=-ours.side))
+    yield Trial("side", "Longs there are shorts here", "", changed)
 
 
 def _try_start(case: Case) -> Iterator[Trial]:
     """The strategy begins with the list."""
     known = case.theirs.entry_bar[case.theirs.entry_bar >= 0]
     start = int(known.min(initial=len(case.bars))) - 1
-    if 0 < start < len(case.bars) - 1:
+    if case.span.start < start < case.span.stop - 1:
         begin = case.format_bar(start)
         sentence = f"The list begins with a signal at {begin} UTC, and the strategy here earlier"
         remedy = f"--from {begin.replace(' ', 'T')}"
-        yield Trial("begin", sentence, remedy, replace(case, ours=case.rerun(start)))
+        yield Trial("begin", sentence, remedy, case.cut(start, case.span.stop))
 
 
 def _try_end(case: Case) -> Iterator[Trial]:
@@ -185,7 +201,7 @@ def _try_end(case: Case) -> Iterator[Trial]:
             "end",
             f"The list ends before {end} UTC, and {count} here later",
             f"--to {end.replace(' ', 'T')}",
-            replace(case, ours=ours.keep(~is_later)),
+            case.cut(case.span.start, last + 1),
         )
     outside = np.isin(theirs.entry_bar, (BEFORE, AFTER)) | (theirs.exit_bar == AFTER)
     outside &= ~theirs.is_open | (theirs.entry_bar < 0)
@@ -205,7 +221,7 @@ def _try_closes(case: Case) -> Iterator[Trial]:
         "close",
         "Orders at the market fill there at the close that decides, here at the next open",
         "turn off process_orders_on_close there",
-        replace(case, ours=_move_fills(case, -1, case.bars.close)),
+        case.change(partial(_move_fills, case, -1, case.bars.close)),
     )
 
 
@@ -215,13 +231,13 @@ def _try_delay(case: Case) -> Iterator[Trial]:
         "delay",
         "Orders at the market fill there a bar later than here",
         "delay=1 in the strategy",
-        replace(case, ours=_move_fills(case, 1, case.bars.open)),
+        case.change(partial(_move_fills, case, 1, case.bars.open)),
     )
 
 
-def _move_fills(case: Case, step: int, prices: Floats) -> Ours:
+def _move_fills(case: Case, step: int, prices: Floats, ours: Ours) -> Ours:
     """Trades here with orders at the market filled so many bars later, at a price of that bar."""
-    ours, last = case.ours, len(case.bars) - 1
+    last = len(case.bars) - 1
     moved_entry, moved_exit = (
         np.clip(bar + step, 0, last) for bar in (ours.entry_bar, ours.exit_bar)
     )
@@ -240,10 +256,23 @@ def _try_tick(case: Case) -> Iterator[Trial]:
     if tick:
         yield Trial(
             "tick",
-            f"Prices are rounded to ticks: they differ by {tick:g} at most",
-            f'market=market(tick="{tick:g}") in the strategy',
+            f"Prices are rounded to ticks: they differ by {_write_price(tick)} at most",
+            f"{_write_market(tick)} in the strategy",
             replace(case, unit=2 * tick),
         )
+
+
+def _write_price(price: float) -> str:
+    """A price without an exponent.
+
+    >>> _write_price(1e-05), _write_price(0.25)
+    ('0.00001', '0.25')
+    """
+    return f"{price:.10f}".rstrip("0").rstrip(".")
+
+
+def _write_market(tick: float) -> str:
+    return f'market=market(tick="{_write_price(tick)}")'
 
 
 def _find_tick(case: Case) -> float:
@@ -270,20 +299,19 @@ def _try_slippage(case: Case) -> Iterator[Trial]:
     if money > 0 and tick:
         yield Trial(
             "slippage",
-            f"Each fill there is worse by {money:g}",
-            f'slippage=ticks({money / tick:g}), market=market(tick="{tick:g}") in the strategy',
-            replace(case, ours=_worsen_fills(ours, np.full(len(ours), money), money)),
+            f"Each fill there is worse by {_write_price(money)}",
+            f"slippage=ticks({money / tick:g}), {_write_market(tick)} in the strategy",
+            case.change(partial(_worsen_fills, money, 0.0)),
         )
     if share > 0:
         sentence = f"Each fill there is worse by {share * 1e4:.3g} basis points, as of costs"
         remedy = "costs here are in R, not in prices: leave them out of prices there"
-        adjusted = _worsen_fills(ours, share * ours.entry, share * ours.exit)
-        yield Trial("slippage", sentence, remedy, replace(case, ours=adjusted))
+        yield Trial("slippage", sentence, remedy, case.change(partial(_worsen_fills, 0.0, share)))
 
 
-def _worsen_fills(ours: Ours, at_entry: Floats, at_exit: Floats | float) -> Ours:
-    entry, leave = ours.entry + ours.side * at_entry, ours.exit - ours.side * at_exit
-    return replace(ours, entry=entry, exit=leave)
+def _worsen_fills(money: float, share: float, ours: Ours) -> Ours:
+    entry = ours.entry + ours.side * (money + share * ours.entry)
+    return replace(ours, entry=entry, exit=ours.exit - ours.side * (money + share * ours.exit))
 
 
 def _try_scale(case: Case) -> Iterator[Trial]:
@@ -292,9 +320,13 @@ def _try_scale(case: Case) -> Iterator[Trial]:
     if len(there) < 2:
         return
     ratio = float(np.median(case.theirs.entry[there] / case.ours.entry[here]))
-    ours = replace(case.ours, entry=case.ours.entry * ratio, exit=case.ours.exit * ratio)
+    if abs(ratio - 1) <= LAST_BITS:
+        return
     sentence = f"Prices there are {ratio:.6g} times those here, as of adjusted bars"
-    yield Trial("scale", sentence, "--data with the list's own bars", replace(case, ours=ours))
+    scaled = case.change(
+        lambda ours: replace(ours, entry=ours.entry * ratio, exit=ours.exit * ratio)
+    )
+    yield Trial("scale", sentence, "--data with the list's own bars", scaled)
 
 
 def _pair_by_bars(case: Case) -> tuple[Ints, Ints]:
