@@ -1,12 +1,13 @@
 """How operators share a generation, and what children say of their origin."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from optimizer.search.breeding import ADAPTED, compute_rates, shares, update_credits
 from optimizer.search.evolution import evolve
 from optimizer.search.generation import OPERATORS, UNKNOWN
-from tests.support.searches import Zdt1, float_layout, settings
+from tests.support.searches import Analytic, Zdt1, float_layout, int_layout, settings
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6), st.integers(0, 500), st.floats(0, 0.999))
@@ -29,9 +30,14 @@ def test_credit_moves_towards_what_was_admitted():
     assert after == {"cross": 0.9375, "exchange": 1.0, "difference": 1.0, "mutate": 0.875}
 
 
-def test_lineage_leads_back_to_the_first_generation():
+PROBLEMS = {"real": Zdt1(float_layout(5)), "whole": Analytic(int_layout((1, 20), (1, 20)))}
+"""Genomes that are never drawn twice, and such that often are, in whose place others come."""
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_lineage_leads_back_to_the_first_generation(name):
     """Serials are unique and rise; parents were judged before their children."""
-    generations = list(evolve(Zdt1(float_layout(5)), settings(16, 12)))
+    generations = list(evolve(PROBLEMS[name], settings(16, 12)))
     born = {}
     for generation in generations:
         for serial, mother, father, code in generation.population.lineage.tolist():
@@ -46,4 +52,4 @@ def test_lineage_leads_back_to_the_first_generation():
         if OPERATORS[code] in ("sample", "published", "immigrate"):
             assert mother == father == UNKNOWN
     kinds = {OPERATORS[code] for _, _, _, code in born.values()}
-    assert {*ADAPTED, "sample"} <= kinds
+    assert {*ADAPTED, "sample", *["immigrate"] * (name == "whole")} <= kinds
