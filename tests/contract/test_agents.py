@@ -101,13 +101,14 @@ def test_a_whole_session(bars):
             assert list_noted(Path("runs")) == []
             traded = await ask(client, "backtest", text=IDEA, genes={"sold": 45})
             assert (traded["genes"]["sold"], traded["metrics"]["trades"] > 0) == (45, True)
-            await ask(client, "backtest", text=IDEA, genes={"sold": 45})
+            for sold in (45, 46):
+                await ask(client, "backtest", text=IDEA, genes={"sold": sold})
             found = await ask(client, "search", text=IDEA, population=16, generations=2)
             judged = await ask(client, "judge", run=found["run"], null=0)
-            assert judged["tried"] == "1 idea tried in this folder, by 2 backtests and 1 search."
+            assert judged["tried"] == "1 idea tried in this folder, by 3 backtests and 1 search."
             # The same candidate twice is one question, the search another.
-            assert judged["ledger"]["searches"] == 2
-            assert judged["ledger"]["tried"] == 1
+            assert judged["ledger"]["searches"] == 3
+            assert judged["ledger"]["tried"] == 2
             assert (await ask(client, "expected"))["expected"] is None
             state = await ask(client, "signal")
             assert state["run"] == found["run"]
