@@ -20,17 +20,27 @@ from strategy.indicators.extremes import highest, lowest
 from strategy.indicators.hma import hma, whole_root
 from strategy.indicators.kama import kama
 from strategy.indicators.lag import lag, roc
+from strategy.indicators.memory import bars_unknown, filled, last_known
 from strategy.indicators.mfi import mfi
 from strategy.indicators.obv import obv
+from strategy.indicators.ranks import (
+    bars_since_highest,
+    bars_since_lowest,
+    percent_rank,
+    percentile,
+    rank_correlation,
+)
 from strategy.indicators.rma import ema_mean, rma
 from strategy.indicators.rolling import sma, std, zscore
 from strategy.indicators.rsi import rsi
 from strategy.indicators.sar import sar
+from strategy.indicators.sign import sign, square_root
 from strategy.indicators.stoch import stoch
 from strategy.indicators.supertrend import supertrend, supertrend_side
 from strategy.indicators.swing import swing_high, swing_low
+from strategy.indicators.total import total
 from strategy.indicators.wma import lsma, wma
-from strategy.nodes import Parameter
+from strategy.nodes import ANY, Parameter
 
 
 @dataclass(frozen=True)
@@ -58,6 +68,10 @@ def _band(bars: int, _: int) -> int:
     return bars - 1
 
 
+def _none() -> int:
+    return 0
+
+
 def _add(back: int, ahead: int) -> int:
     return back + ahead
 
@@ -65,6 +79,7 @@ def _add(back: int, ahead: int) -> int:
 _ATR = "Plain mean of the true range; others' ATR is Wilder's average, rma(true_range, n)."
 
 _BARS, _WINDOW = (Parameter("n"),), (Parameter("n", least=2),)
+_PERCENT = Parameter("percent", least=0, most=100)
 _SWING = (Parameter("lookback", least=2), Parameter("lookahead"))
 _SUPERTREND = (*_WINDOW, Parameter("factor_tenths", least=5))
 _SAR = (
@@ -126,7 +141,7 @@ KINDS: dict[str, Kind] = {
         Kind("plus_di", plus_di, _WINDOW, _all, _MOVED),
         Kind("minus_di", minus_di, _WINDOW, _all, _MOVED),
         Kind("adx", adx, _WINDOW, lambda n: 2 * n - 1, _MOVED),
-        Kind("obv", obv, (), lambda: 0, ("close", "volume")),
+        Kind("obv", obv, (), _none, ("close", "volume")),
         Kind("swing_high", swing_high, _SWING, _add, ("high",), above=((0, 1, 1),)),
         Kind("swing_low", swing_low, _SWING, _add, ("low",), above=((0, 1, 1),)),
         Kind("cci", cci, _WINDOW, one_less),
@@ -134,6 +149,17 @@ KINDS: dict[str, Kind] = {
         Kind("sar", sar, _SAR, lambda *_: 1, _BAR, (2, 2, 20)),
         Kind("supertrend", supertrend, _SUPERTREND, _band, _BANDS, (10, 30)),
         Kind("supertrend_side", supertrend_side, _SUPERTREND, _band, _BANDS, (10, 30)),
+        Kind("sign", sign, (), _none),
+        Kind("square_root", square_root, (), _none),
+        Kind("last_known", last_known, (), _none),
+        Kind("bars_unknown", bars_unknown, (), _none),
+        Kind("filled", filled, (Parameter("number", least=ANY),), lambda _: 0),
+        Kind("total", total, (), _none),
+        Kind("percentile", percentile, (*_WINDOW, _PERCENT), _band),
+        Kind("percent_rank", percent_rank, _BARS, _all),
+        Kind("rank_correlation", rank_correlation, _WINDOW, one_less),
+        Kind("bars_since_highest", bars_since_highest, _BARS, one_less),
+        Kind("bars_since_lowest", bars_since_lowest, _BARS, one_less),
         _trend("adaptive_trend", adaptive_trend, 10),
         _trend("adaptive_trend_script", adaptive_trend_script, 49),
     )
@@ -161,7 +187,20 @@ CLOCK: dict[str, tuple[Parameter, ...]] = {
 }
 """Rows ruled by the clock, each with what it takes beside its offset."""
 
-LATER = frozenset({"cci", "mfi", "sar", "supertrend", "supertrend_side"})
+LATER = frozenset(
+    {"cci", "mfi", "sar", "supertrend", "supertrend_side"}
+    | {
+        "sign",
+        "square_root",
+        "last_known",
+        "bars_unknown",
+        "filled",
+        "total",
+        "percentile",
+        "percent_rank",
+    }
+    | {"rank_correlation", "bars_since_highest", "bars_since_lowest"}
+)
 """Later rows: a gene, a column or an indicator that a person named so before stays theirs."""
 
 ROW_NAMES = tuple(name for name in (*COLUMNS, *KINDS, *CLOCK, "higher") if name not in LATER)

@@ -28,7 +28,7 @@ OURS: Mapping[str, str] = {
     "roc(close, 10), a fraction": "rocp pctchange",
     "williams_r(14)": "willr wpr williamsr williams",
     "sar(2, 2, 20), in percent": "psar parabolicsar parabolic",
-    "lsma(close, 14)": "linreg linearreg linearregression",
+    "lsma(close, 14), or linreg(close, 14, 1) a bar before its end": "linearreg linearregression",
     "rma(close, 14)": "smma wilder wilders",
     "std(close, 20)": "stdev stddev",
     "highest(close, 20) over bars, maximum(a, b) of two rows": "max hhv",
@@ -46,9 +46,20 @@ OURS: Mapping[str, str] = {
     "donchian_middle(9), donchian_middle(26) and more, as the page of recipes has it": (
         "ichimoku tenkan kijun senkou chikou"
     ),
-    "higher(1440, hlc3) of a day or swing_high(20, 5) of turns, as the page of recipes has it": (
+    "pivot_high(high, 5, 5), pivot_low(low, 5, 5), or higher(1440, hlc3) of a day": (
         "pivot pivots pivothigh pivotlow pivotpoints"
     ),
+    "value_when of a condition and a row": "valuewhen",
+    "bars_since of a condition": "barssince barslast",
+    "last_known(close)": "fixnan ffill",
+    "filled(close, 0), or known_or(close, open) of two rows": "nz fillna coalesce",
+    "total(volume)": "cum cumsum",
+    "rank_correlation(close, 14)": "rci",
+    "percent_rank(close, 100)": "percentrank",
+    "percentile(close, 20, 50)": "quantile",
+    "accumulation()": "accdist ad adl",
+    "price_volume_trend()": "pvt",
+    "gravity(close, 10)": "cog",
     "a word of its own, as in rsi(close, 14); a library's function stands in an @indicator": (
         "ta talib pandasta pta qtpylib"
     ),

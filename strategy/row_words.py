@@ -1,6 +1,7 @@
 """Words for rows of the bars: columns, indicators by their names, and rows made of these."""
 
 from collections.abc import Callable
+from decimal import Decimal
 from inspect import Parameter
 from typing import ParamSpec
 
@@ -41,6 +42,15 @@ plus_di, minus_di, adx, obv = map(_indicator_word, ("plus_di", "minus_di", "adx"
 swing_high, swing_low = map(_indicator_word, ("swing_high", "swing_low"))
 cci, mfi, sar, supertrend, supertrend_side = map(
     _indicator_word, ("cci", "mfi", "sar", "supertrend", "supertrend_side")
+)
+
+sign, square_root, total = map(_indicator_word, ("sign", "square_root", "total"))
+last_known, bars_unknown, filled = map(_indicator_word, ("last_known", "bars_unknown", "filled"))
+percentile, percent_rank, rank_correlation = map(
+    _indicator_word, ("percentile", "percent_rank", "rank_correlation")
+)
+bars_since_highest, bars_since_lowest = map(
+    _indicator_word, ("bars_since_highest", "bars_since_lowest")
 )
 
 
@@ -237,3 +247,41 @@ def heikin_low() -> Term:
 def heikin_close() -> Term:
     """Close of a Heikin-Ashi bar: `ohlc4`."""
     return +ohlc4
+
+
+@compose
+def median(x: Operand, n: Operand) -> Term:
+    """Middle one of the newest `n` values by size; the mean of two where `n` is even."""
+    return percentile(x, n, 50)
+
+
+@compose
+def linreg(x: Operand, n: Operand, offset: Operand) -> Term:
+    """The least-squares line through `n` values, `offset` bars before its end, which is `lsma`."""
+    end = lsma(x, n)
+    return end - offset * ((end - sma(x, n)) / ((n - 1) / 2))
+
+
+@compose
+def correlation(x: Operand, y: Operand, n: Operand) -> Term:
+    """Pearson's correlation of the newest `n` values of two rows, -1 to 1."""
+    return (sma(x * y, n) - sma(x, n) * sma(y, n)) / (std(x, n) * std(y, n))
+
+
+@compose
+def gravity(x: Operand, n: Operand) -> Term:
+    """Ehlers' centre of gravity: the mean age of values weighted by them, below 0."""
+    return ((n + 1) / 2) * (wma(x, n) / sma(x, n)) - (n + 1)
+
+
+@compose
+def alma(x: Operand, n: int, offset: float = 0.85, sigma: float = 6) -> Term:
+    """Arnaud Legoux' average: a mean with weights of a bell."""
+    places = [Decimal(k - offset * (n - 1)) / Decimal(n / sigma) for k in range(n)]
+    # Decimals, since the last bit of a processor's own exponential is not the same everywhere.
+    bell = [(-place * place / 2).exp() for place in places]
+    weights = [float(height / sum(bell)) for height in bell]
+    sums = Term(as_expression(x)) * weights[-1]
+    for k in range(n - 1):
+        sums = sums + lag(x, n - 1 - k) * weights[k]
+    return sums

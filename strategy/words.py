@@ -22,6 +22,7 @@ from data.plain import quote_value
 from data.timeframe import SECOND_NS, parse_timeframe
 from strategy import conditions, forms
 from strategy.clock import Offset
+from strategy.condition_words import *  # noqa: F403
 from strategy.conditions import AllOf, AnyOf, Condition, Held, Switch, Within
 from strategy.errors import StrategyError
 from strategy.expressions import (

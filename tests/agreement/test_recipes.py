@@ -7,6 +7,7 @@ import talib
 
 from strategy.language import Claim
 from strategy.rows import bound
+from strategy.words import last_known
 from tests.agreement.test_chart_values import VALUES
 from tests.agreement.test_talib import CASES, SERIES, find_case, read_series
 from tests.agreement.test_trade_lists import TradeList, compare
@@ -33,8 +34,8 @@ def test_rows_of_recipes_are_those_that_are_compared(recipes):
     charts = {column: row for part in VALUES.values() for column, (row, _) in part.items()}
     slow_k, slow_d = (case.row for case in CASES if case.function == "STOCH")
     compared = {
-        "is_pivot_high": charts["ta.pivothigh(10, 5)"],
-        "is_pivot_low": charts["ta.pivotlow(10, 5)"],
+        "resistance": last_known(charts["ta.pivothigh(10, 5)"]),
+        "support": last_known(charts["ta.pivotlow(10, 5)"]),
         "pivot": charts["P_trad"],
         "first_resistance": charts["R1_trad"],
         "first_support": charts["S1_trad"],
@@ -72,7 +73,8 @@ def test_supertrend_of_the_page_trades_as_on_the_chart(recipes, agree_folder, tm
 
 CONDITIONS = (
     "turned_up", "broke_out", "squeeze", "released", "is_out", "is_above_cloud", "crossed",
-    "is_lagging_line_above", "is_green", "is_strong", "is_pivot_high", "is_pivot_low",
+    "is_lagging_line_above", "is_green", "is_strong", "is_breakout", "is_backed", "is_young",
+    "asked_then",
 )  # fmt: skip
 
 

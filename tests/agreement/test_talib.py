@@ -20,6 +20,7 @@ move = momentum(close, 1)
 plus, minus = plus_di(14), minus_di(14)
 mean, line = sma(close, 14), lsma(close, 14)
 slope = (line - mean) / 6.5
+turns = bars_since_lowest(low, 15) - bars_since_highest(high, 15)
 before = lag(close, 1)
 reached = close - minimum(low, before)
 room = maximum(high, before) - minimum(low, before)
@@ -65,6 +66,7 @@ SAR = (
     "theirs moves the stop out of the two bars before it asks whether it was met, ours after, "
     "as TradingView"
 )
+EQUAL = "of equal extremes the newest counts there, the oldest here, as at TradingView"
 STOCH = (14, 3, 0, 3, 0)
 
 CASES = (
@@ -99,6 +101,11 @@ CASES = (
     Case("PLUS_DI", plus, "hlc", (14,), 1e-11, 800, SEED),
     Case("MINUS_DI", minus, "hlc", (14,), 1e-11, 800, SEED),
     Case("OBV", obv(), "cv"),
+    Case("AD", accumulation(), "hlcv", (), 1e-9),
+    Case("AROON", (100 / 14) * (14 - bars_since_lowest(low, 15)), "hl", (14,), 0, 0, EQUAL, True),
+    Case("AROONOSC", (100 / 14) * turns, "hl", (14,), 0, 0, EQUAL, differs=True),
+    Case("CORREL", correlation(high, low, 30), "hl", (30,), 1e-7),
+    Case("SQRT", square_root(close), "c"),
     Case("MOM", momentum(close, 10), "c", (10,)),
     Case("ROC", 100 * roc(close, 10), "c", (10,), 1e-12),
     Case("ROCP", roc(close, 12), "c", (12,)),

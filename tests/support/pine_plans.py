@@ -5,8 +5,6 @@ meets.
 """
 # ruff: noqa: F403, F405
 
-import math
-
 from strategy.words import *
 
 TICK = 0.01
@@ -96,8 +94,21 @@ cross("ta-vwma-vs-sma-divergence-01", "Volume leads.", vwma(close, 20) - sma(clo
 strong = tsi(close, 25, 13)
 cross("ta-tsi-25-13-signal-cross-01", "True strength crosses.", strong, ema_mean(strong, 13))
 
-gravity = 5.5 * (wma(close, 10) / sma(close, 10)) - 11
-cross("ta-cog-10-signal-cross-01", "Gravity crosses its average.", gravity, ema_mean(gravity, 5))
+pull = gravity(close, 10)
+cross("ta-cog-10-signal-cross-01", "Gravity crosses its average.", pull, ema_mean(pull, 5))
+cross(
+    "ta-accdist-ema-cross-01",
+    "Accumulated volume crosses.",
+    accumulation(),
+    ema_mean(accumulation(), 21),
+)
+cross(
+    "ta-pvt-ema-cross-01",
+    "Volume with the change of prices crosses.",
+    price_volume_trend(),
+    ema_mean(price_volume_trend(), 21),
+)
+cross("ta-rci-14-zero-cross-01", "Ranks change their sign.", rank_correlation(close, 14), 0)
 
 turn(
     "ta-rsi14-bands-30-70-01",
@@ -145,7 +156,7 @@ turn(
 )
 
 end = lsma(close, 50)
-bend = 5 * ((end - sma(close, 50)) / 24.5)
+bend = 5 * (end - linreg(close, 50, 1))
 turn(
     "composite-boscurv-linreg-slope-channel-01",
     "The close leaves a channel about a line, moved by its slope.",
@@ -292,8 +303,8 @@ turn(
     "The stochastic of RSI crosses in its zones.",
     ups & (quick_k < 20),
     downs & (quick_k > 80),
-    exit_long=(quick_k > 80) & downs,
-    exit_short=(quick_k < 20) & ups,
+    exit_long=lazily(quick_k > 80, downs),
+    exit_short=lazily(quick_k < 20, ups),
 )
 
 # Long or out.
@@ -341,12 +352,45 @@ hold(
     is_loud & (close < open),
 )
 
-top, bottom = lag(high, 5), lag(low, 5)
 hold(
     "composite-vcp-pivot-strength-5-01",
     "From a low of eleven bars to such a high.",
-    (bottom < lowest(low, 5)) & (bottom <= lowest(low, 11)),
-    (top > highest(high, 5)) & (top >= highest(high, 11)),
+    pivot_low(low, 5, 5) > 0,
+    pivot_high(high, 5, 5) > 0,
+)
+
+bought = volume * where(close > open, 1, (close - low) / (high - low + 0.0001))
+sold = volume * where(close < open, 1, (high - close) / (high - low + 0.0001))
+hold(
+    "composite-vcp-cumulative-volume-delta-01",
+    "More was bought than sold in ten bars.",
+    crosses_above(sma(bought - sold, 10), 0),
+    crosses_below(sma(bought - sold, 10), 0),
+)
+
+risen, fallen = maximum(high - lag(high, 1), 0), maximum(lag(low, 1) - low, 0)
+plus = 100 * (rma(where(risen > fallen, risen, 0), 14) / span)
+minus = 100 * (rma(where(risen > fallen, 0, fallen), 14) / span)
+regime = rma(100 * (abs(plus - minus) / (plus + minus)), 14)
+hold(
+    "composite-ies-adx-regime-classify-01",
+    "A trend has begun, and lasts.",
+    begins(lambda strength: strength >= 25, regime),
+    regime < 25,
+)
+
+day_mean = vwap_band(close, 0)
+hold(
+    "vwap-bands-breakout-1sigma-01",
+    "Above the day's band, until the day's mean.",
+    crosses_above(close, vwap_band(close, 1)),
+    crosses_below(close, day_mean),
+)
+hold(
+    "vwap-bands-mean-reversion-2sigma-01",
+    "Below the day's band, until the day's mean.",
+    crosses_below(close, vwap_band(close, -2)),
+    crosses_above(close, day_mean),
 )
 
 new_york = minute_of_day("America/New_York")
@@ -361,6 +405,16 @@ for name, opens in (
         begins(lambda minute, opens=opens: (minute < opens) | (minute >= 960), new_york),
     )
 
+is_open = (new_york >= 570) & (new_york < 960)
+long_ago = lag(where(is_open, close, 0), 499)
+followed = rsi(where(is_open, close, where(long_ago > 0, long_ago, close)), 14)
+hold(
+    "na-deep-history-int-na-01",
+    "RSI of a session's closes, and of old ones beside it.",
+    crosses_above(followed, 30) & is_open,
+    crosses_below(followed, 70),
+)
+
 score = sma(close - before, 8)
 hold(
     "na-nz-fixnan-history-chain-01",
@@ -370,22 +424,12 @@ hold(
 )
 
 
-def alma(row, n, offset, sigma):
-    """Arnaud Legoux' average: a mean with weights of a bell."""
-    weights = [math.exp(-((k - offset * (n - 1)) ** 2) / (2 * (n / sigma) ** 2)) for k in range(n)]
-    total = row * (weights[-1] / sum(weights))
-    for k, weight in enumerate(weights[:-1]):
-        total = total + lag(row, n - 1 - k) * (weight / sum(weights))
-    return total
-
-
-together = sma(close * volume, 20) - sma(close, 20) * sma(volume, 20)
 hold(
     "recompute-alma-sar-corr-magnifier-01",
     "Prices cross an average, volume goes with them; out by SAR.",
-    crosses_above(close, alma(close, 14, 0.85, 6))
+    crosses_above(close, alma(close, 14))
     & (sar(2, 2, 20) < close)
-    & (together / (std(close, 20) * std(volume, 20)) > 0),
+    & (correlation(close, volume, 20) > 0),
     sar(2, 2, 20) > close,
 )
 

@@ -98,6 +98,12 @@ OTHERS = {
     "sar": sar(2, 2, 20), "sar_of_one_speed": sar(5, 0, 5), "supertrend": supertrend(10, 30),
     "supertrend_side": supertrend_side(5, 15), "tsi": tsi(close, 5, 9),
     "heikin": heikin_high() - heikin_low(),
+    "sign": sign(close - open), "root": square_root(volume), "total": total(true_range),
+    "kept": last_known(close_location), "hole": bars_unknown(close_location),
+    "filled": filled(close_location, -2), "either": known_or(close_location, open),
+    "percentile": percentile(close, 9, 30), "percent_rank": percent_rank(volume, 9),
+    "rank_correlation": rank_correlation(close, 9), "since_high": bars_since_highest(high, 9),
+    "since_low": bars_since_lowest(low, 9), "turn": value_when(close > open, pivot_low(low, 3, 2)),
 }  # fmt: skip
 ALL = {**{name: row for name, (row, *_) in ROWS.items()}, **OTHERS}
 
@@ -144,9 +150,15 @@ SOURCES = {
     "close": (close, 0), "lagged": (lag(close, 5), 5), "macd": (ema(close, 4) - sma(open, 7), 6),
 }  # fmt: skip
 
+OF_LENGTH = [
+    name
+    for name, kind in KINDS.items()
+    if not kind.columns and [p.name for p in kind.parameters] == ["n"]
+]
+
 
 @pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if not kind.columns])
+@pytest.mark.parametrize("name", OF_LENGTH)
 def test_first_value_and_warm_up_follow_from_the_source(name, source):
     """Both begin where the source does, or the value earlier; a clean source leaves no hole."""
     row, first = SOURCES[source]

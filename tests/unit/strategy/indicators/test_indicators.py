@@ -7,10 +7,20 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from strategy.indicators.memory import bars_unknown, last_known
+from strategy.indicators.ranks import (
+    bars_since_highest,
+    bars_since_lowest,
+    percent_rank,
+    percentile,
+    rank_correlation,
+)
 from strategy.indicators.rolling import rolling_mean_variance, zscore
 from strategy.indicators.supertrend import supertrend, supertrend_side
+from strategy.indicators.total import total
 
 RNG = np.random.Generator(np.random.PCG64(7))
 
@@ -67,3 +77,43 @@ def test_supertrend_by_hand():
     given = close, close, np.ones(7), 2, 10
     assert supertrend(*given)[1:].tolist() == [11.0] * 5 + [11.2 - 1.0]
     assert supertrend_side(*given)[1:].tolist() == [-1.0, 1.0, 1.0, -1.0, -1.0, 1.0]
+
+
+def correlate_ranks(window):
+    """Correlation of ranks and places by numpy, in percent."""
+    ranks = pd.Series(window).rank().to_numpy()
+    return 100 * np.corrcoef(ranks, np.arange(len(window)))[0, 1] if np.ptp(ranks) else np.nan
+
+
+WINDOWED = {
+    "percentile": (percentile, 12, lambda w: np.percentile(w, 30, method="hazen"), (30,)),
+    "median": (percentile, 9, np.median, (50,)),
+    "percent_rank": (percent_rank, 10, lambda w: 100 * np.mean(w[:-1] <= w[-1]), ()),
+    "rank_correlation": (rank_correlation, 7, correlate_ranks, ()),
+    "bars_since_highest": (bars_since_highest, 6, lambda w: len(w) - 1 - np.argmax(w), ()),
+    "bars_since_lowest": (bars_since_lowest, 6, lambda w: len(w) - 1 - np.argmin(w), ()),
+}
+
+
+@pytest.mark.parametrize("name", WINDOWED)
+def test_ranks_match_numpy(name):
+    """With ties and holes."""
+    indicator, bars, oracle, more = WINDOWED[name]
+    values = RNG.integers(0, 9, size=300) / 2.0
+    values[RNG.random(300) < 0.02] = np.nan
+    size = bars + (name == "percent_rank")
+    windows = np.lib.stride_tricks.sliding_window_view(values, size)
+    expected = [np.nan if np.isnan(window).any() else oracle(window) for window in windows]
+    found = indicator(values, bars, *more)
+    assert np.isnan(found[: size - 1]).all()
+    np.testing.assert_allclose(found[size - 1 :], expected, rtol=1e-12, atol=1e-12)
+
+
+def test_memory_matches_pandas():
+    """Values kept, ages and sums of a row with holes."""
+    values = np.where(RNG.random(200) < 0.7, np.nan, RNG.normal(size=200))
+    table = pd.Series(values)
+    np.testing.assert_array_equal(last_known(values), table.ffill())
+    np.testing.assert_allclose(total(values), table.cumsum(), rtol=1e-12)
+    places = pd.Series(np.where(np.isnan(values), np.nan, np.arange(200))).ffill()
+    np.testing.assert_array_equal(bars_unknown(values), np.arange(200) - places)
