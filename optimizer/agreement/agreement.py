@@ -16,6 +16,7 @@ from optimizer.agreement.matching import (
     NO_BAR,
     Ours,
     PlacedTrades,
+    find_first_parts,
     list_ours,
     place_trades,
 )
@@ -122,6 +123,8 @@ def compare_list(
     )
     if not is_within.any():
         raise ConfigError(f"{path.name}: no trade of the list begins between --from and --to")
+    if task.spec.targets is not None:
+        is_within &= find_first_parts(theirs)
     theirs, listed = theirs.keep(is_within), listed.take(np.flatnonzero(is_within))
 
     def run(span: slice) -> Ours:
@@ -150,7 +153,7 @@ def compare_list(
         causes,
         tuple(name for name in TRIED if name not in {cause.name for cause in causes}),
         _find_difference(remaining),
-        tuple(_list_notes(listed, zone)),
+        (*task.notes, *_list_notes(listed, zone)),
     )
 
 

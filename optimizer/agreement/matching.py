@@ -120,6 +120,13 @@ def list_ours(ledger: Ledger, *, has_parts: bool) -> Ours:
     return ours.keep(order)
 
 
+def find_first_parts(theirs: PlacedTrades) -> Flags:
+    """The first of parts [K] of a position that leave together, which are one trade here."""
+    columns = (theirs.side, theirs.entry_bar, theirs.exit_bar, theirs.entry, theirs.exit)
+    _, first = np.unique(np.column_stack(columns), axis=0, return_index=True)
+    return np.isin(np.arange(len(theirs)), first)
+
+
 def match(theirs: PlacedTrades, ours: PlacedTrades, unit: float) -> tuple[Flags, Flags]:
     """Trades [K] of a list, and of a ledger [L], that have an equal one in the other.
 

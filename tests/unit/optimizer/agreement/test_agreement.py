@@ -12,13 +12,19 @@ import pytest
 import optimizer
 from data import Bars
 from engine.accounts.ledger import REASONS
-from strategy.words import close, crosses_above, crosses_below, share, sma, strategy
-from tests.support.paths import ROOT
+from strategy.words import (
+    close,
+    crosses_above,
+    crosses_below,
+    r_multiple,
+    share,
+    sma,
+    strategy,
+)
+from tests.support.pine_plans import PLANS
 from tests.support.series import START_NS, csv_text, write_csv
 
 HOUR_NS, COUNT = 3600 * 10**9, 2000
-ETH = ROOT.parent / "shared" / "data" / "agree" / "pineforge"
-
 FAST, SLOW = sma(close, 5), sma(close, 20)
 OVER, UNDER = crosses_above(FAST, SLOW), crosses_below(FAST, SLOW)
 TURNS = strategy(
@@ -341,3 +347,39 @@ def test_a_cause_is_found_by_trying_it(name, trades, bars, spec, tmp_path):
     assert (found.name, words in f"{found.sentence} {found.remedy}") == (cause, True), found
     assert found.equal >= found.of - 2 > 0.9 * len(changed) - 5
     assert agreement.first != agreement.remaining
+
+
+def test_parts_of_a_position_are_trades_of_the_list(spec, tmp_path):
+    """A list has a trade for each target, also where two leave together at the stop."""
+    ladder = strategy(
+        "Leaves in parts.", long=OVER, stop=share(0.03),
+        targets=[(r_multiple(0.5), 0.3), (r_multiple(1), 0.3), (r_multiple(2), 0.4)],
+    )  # fmt: skip
+    single = optimizer.backtest(data=spec, strategy=ladder)
+    (ledger,) = single.ledgers
+    times, rows = single.task.markets.series[0].timestamp, []
+    for k in range(len(ledger)):
+        for bar, price in zip(ledger.leg_bar[k], ledger.leg_price[k], strict=True):
+            bar, price = (bar, price) if bar >= 0 else (ledger.exit_bar[k], ledger.exit[k])
+            entry = times[ledger.entry_bar[k]], times[bar], ledger.entry[k], price
+            rows.append((1, *entry, False))
+    names = ("side", "entry_ns", "exit_ns", "entry", "exit", "is_open")
+    parts = pd.DataFrame(rows, columns=names)
+    together = parts.duplicated().sum()
+    path = write_list(tmp_path / "list.csv", parts)
+    agreement = optimizer.agree(path, data=spec, strategy=ladder)
+    assert together > 5
+    assert agreement.is_equal, agreement
+    assert agreement.there == len(parts) - together
+
+
+def test_a_list_of_tradingview_is_explained_by_its_clock_and_span(script_folder):
+    """A chart in UTC+8 that begins and ends within our bars: with these flags all are equal."""
+    name, bars = "ta-sma-152-close-cross-01", "ohlcv_ETH-USDT-USDT_15m_warmup6m"
+    asked = {"strategy": PLANS[name], "data": f"csv:{script_folder / bars}.csv.gz"}
+    path = script_folder / f"{name}.csv.gz"
+    agreement = optimizer.agree(path, **asked)
+    assert [cause.name for cause in agreement.causes] == ["clock", "begin", "end"]
+    flags = {"list_tz": "UTC+8h", "start": "2025-04-02T05:00", "end": "2026-05-01T00:15"}
+    assert [cause.remedy.split()[1] for cause in agreement.causes] == [*flags.values()]
+    assert optimizer.agree(path, **asked, **flags).is_equal
