@@ -34,7 +34,7 @@ from strategy.indicators.rma import ema_mean, rma
 from strategy.indicators.rolling import sma, std, zscore
 from strategy.indicators.rsi import rsi
 from strategy.indicators.sar import sar
-from strategy.indicators.sign import sign, square_root
+from strategy.indicators.sign import floor, sign, square_root
 from strategy.indicators.stoch import stoch
 from strategy.indicators.supertrend import supertrend, supertrend_side
 from strategy.indicators.swing import swing_high, swing_low
@@ -151,6 +151,7 @@ KINDS: dict[str, Kind] = {
         Kind("supertrend_side", supertrend_side, _SUPERTREND, _band, _BANDS, (10, 30)),
         Kind("sign", sign, (), _none),
         Kind("square_root", square_root, (), _none),
+        Kind("floor", floor, (), _none),
         Kind("last_known", last_known, (), _none),
         Kind("bars_unknown", bars_unknown, (), _none),
         Kind("filled", filled, (Parameter("number", least=ANY),), lambda _: 0),
@@ -192,6 +193,7 @@ LATER = frozenset(
     | {
         "sign",
         "square_root",
+        "floor",
         "last_known",
         "bars_unknown",
         "filled",

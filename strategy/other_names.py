@@ -60,6 +60,8 @@ OURS: Mapping[str, str] = {
     "accumulation()": "accdist ad adl",
     "price_volume_trend()": "pvt",
     "gravity(close, 10)": "cog",
+    "bar_number()": "barindex",
+    "modulo(bar_number(), 10)": "mod remainder",
     "a word of its own, as in rsi(close, 14); a library's function stands in an @indicator": (
         "ta talib pandasta pta qtpylib"
     ),

@@ -44,7 +44,7 @@ cci, mfi, sar, supertrend, supertrend_side = map(
     _indicator_word, ("cci", "mfi", "sar", "supertrend", "supertrend_side")
 )
 
-sign, square_root, total = map(_indicator_word, ("sign", "square_root", "total"))
+sign, square_root, floor, total = map(_indicator_word, ("sign", "square_root", "floor", "total"))
 last_known, bars_unknown, filled = map(_indicator_word, ("last_known", "bars_unknown", "filled"))
 percentile, percent_rank, rank_correlation = map(
     _indicator_word, ("percentile", "percent_rank", "rank_correlation")
@@ -285,3 +285,16 @@ def alma(x: Operand, n: int, offset: float = 0.85, sigma: float = 6) -> Term:
     for k in range(n - 1):
         sums = sums + lag(x, n - 1 - k) * weights[k]
     return sums
+
+
+@compose
+def modulo(x: Operand, k: Operand) -> Term:
+    """The rest of a division: what `x` is above the whole multiple of `k` below it."""
+    row = Term(as_expression(x))
+    return row - k * floor(row / k)
+
+
+@compose
+def bar_number() -> Term:
+    """Number of a bar from the first of the file, which is 0."""
+    return total(0 * close + 1) - 1

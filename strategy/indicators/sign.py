@@ -1,4 +1,4 @@
-"""The sign of a number, and its root."""
+"""The sign of a number, its root and its whole part."""
 
 import math
 
@@ -47,3 +47,21 @@ def square_root(values: Floats) -> Floats:
         if values[t] >= 0.0:
             roots[t] = math.sqrt(values[t])
     return roots
+
+
+def floor(values: Floats) -> Floats:
+    """The largest whole number that is not above a number.
+
+    Args:
+        values: [T], any unit; NaN where not known.
+
+    Returns:
+        [T]; NaN where the values are.
+
+    >>> floor(np.array([2.5, -2.5, np.nan]))
+    array([ 2., -3., nan])
+    """
+    whole = np.empty(len(values))
+    for t in range(len(values)):
+        whole[t] = values[t] - values[t] % 1.0
+    return whole

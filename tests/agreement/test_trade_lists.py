@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from data.timeframe import DAY_NS
@@ -25,6 +24,7 @@ from tests.support.published_plans import (
     KELTNER,
     LIMITS,
     MACD,
+    ONCE,
     RSI,
     SUPERTREND,
     TURNS,
@@ -44,8 +44,8 @@ class TradeList:
     """A published list of trades."""
 
     name: str  # of the file, `NAME_trades.csv`
-    plan: Strategy | None  # None where words cannot say it yet
-    rule: str = ""  # why they cannot, or what is behind a difference
+    plan: Strategy
+    rule: str = ""  # behind a difference
     bars: str = "ohlcv.csv"  # the file of bars
     unequal: int = 0  # trades that differ, for the reason that `rule` gives
     is_finer: bool = False  # whether its bars are days made of the file's, and read by these
@@ -70,15 +70,13 @@ LISTS = (
     TradeList("channelbreakout", CHANNEL, EARLY, unequal=1),
     TradeList("bollinger", BANDS),
     TradeList("keltnerchannel", KELTNER),
-    TradeList("slippage_basic", None, "rules by the number of a bar"),
+    TradeList("slippage_basic", ONCE),
     TradeList(
         "slippage_direction", TURNS, STILL_OPEN, "slippage_direction_ohlcv.csv.gz", unequal=1
     ),
     TradeList("slippage_limit", LIMITS, OLDER_ORDER, "slippage_limit_ohlcv.csv.gz", unequal=34),
     TradeList("bar_magnifier_tv", BRACKETS, bars="bar_magnifier_60m.csv", is_finer=True),
 )
-
-SAYABLE = [published for published in LISTS if published.plan is not None]
 
 
 def compare(published, agree_folder, bars, engine_name):
@@ -95,10 +93,6 @@ def measure(agree_folder, folder):
     """The suite, with trades counted by the engine of the CPU."""
     rows = []
     for published in LISTS:
-        if published.plan is None:
-            cases = pd.read_csv(agree_folder / published.file)["Trade #"].nunique()
-            rows.append((published.name, cases, 0, 0, published.rule))
-            continue
         bars = published.read_bars(agree_folder, folder)
         cases, equal, _ = compare(published, agree_folder, bars, "cpu")
         rows.append((published.name, cases, cases, equal, published.rule))
@@ -106,7 +100,7 @@ def measure(agree_folder, folder):
         "TradingView, trade lists",
         "trades",
         *(sum(row[k] for row in rows) for k in (1, 2, 3)),
-        "the others need rules by the number of a bar",
+        "warm-up, rounding, older orders, and what is still open",
         ("list", "trades", "sayable", "equal", "what differs, or is missing"),
         tuple((name, *(f"{count:,}" for count in counts), rule) for name, *counts, rule in rows),
     )
@@ -126,7 +120,7 @@ def list_bars(agree_folder, tmp_path_factory):
 
 
 @pytest.mark.parametrize("engine_name", ["compiled_reference", *BACKEND_PARAMETERS])
-@pytest.mark.parametrize("published", SAYABLE, ids=lambda published: published.name)
+@pytest.mark.parametrize("published", LISTS, ids=lambda published: published.name)
 def test_every_trade_of_a_list_is_ours(published, engine_name, list_bars, agree_folder):
     """In side, bars and both prices; nothing is traded beside them."""
     cases, equal, beside = compare(published, agree_folder, list_bars(published), engine_name)
@@ -136,7 +130,7 @@ def test_every_trade_of_a_list_is_ours(published, engine_name, list_bars, agree_
 
 def test_the_tie_of_two_averages_is_one(list_bars):
     """In exact arithmetic, so that a bar later is the bar of the cross."""
-    (published,) = [published for published in SAYABLE if published.rule == EXACT_TIE]
+    (published,) = [published for published in LISTS if published.rule == EXACT_TIE]
     prices = [Fraction(str(price)) for price in list_bars(published).close[:7529].tolist()]
     assert sum(prices[-10:]) / 10 == sum(prices[-30:]) / 30
 
@@ -145,4 +139,3 @@ def test_every_list_of_the_folder_is_named(agree_folder):
     """A list that is not compared would look like one that agrees."""
     files = {path.name for path in agree_folder.glob("*_trades.csv")}
     assert files == {published.file for published in LISTS}
-    assert all(published.rule for published in LISTS if published.plan is None)

@@ -1,8 +1,6 @@
 """Strategies whose trades others published, in words."""
 # ruff: noqa: F403, F405
 
-import numpy as np
-
 from strategy.words import *
 
 
@@ -61,17 +59,22 @@ KELTNER = rest(
 )
 
 
-@indicator(warm_up=20)
-def since_twentieth(bars):
-    """Bars since the twentieth, where these are a multiple of ten; 5 else."""
-    count = np.arange(len(bars.close)) - 20.0
-    return np.where((count >= 0) & (count % 10 == 0), count % 20, 5.0)
+ONCE = strategy(
+    "Ten bars of each side, by the number of the bar.",
+    long=equals(bar_number(), 10),
+    short=equals(bar_number(), 40),
+    exit_long=equals(bar_number(), 20),
+    exit_short=equals(bar_number(), 50),
+    stop=share(0.5),
+    market=FOREX,
+    slippage=ticks(10),
+)
 
-
+is_late = bar_number() >= 20
 TURNS = strategy(
     "Turns every ten bars, whatever prices do.",
-    long=equals(since_twentieth(), 0),
-    short=equals(since_twentieth(), 10),
+    long=is_late & equals(modulo(bar_number(), 20), 0),
+    short=is_late & equals(modulo(bar_number(), 20), 10),
     reverse=True,
     stop=share(0.5),
     market=FOREX,

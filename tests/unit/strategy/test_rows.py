@@ -99,6 +99,7 @@ OTHERS = {
     "supertrend_side": supertrend_side(5, 15), "tsi": tsi(close, 5, 9),
     "heikin": heikin_high() - heikin_low(),
     "sign": sign(close - open), "root": square_root(volume), "total": total(true_range),
+    "rest": modulo(close, 7),
     "kept": last_known(close_location), "hole": bars_unknown(close_location),
     "filled": filled(close_location, -2), "either": known_or(close_location, open),
     "percentile": percentile(close, 9, 30), "percent_rank": percent_rank(volume, 9),
