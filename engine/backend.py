@@ -13,6 +13,7 @@ from engine.accounts.ledger import Ledger
 from engine.accounts.results import Results
 from engine.errors import EngineError
 from engine.memory_plan import MemoryTaker
+from strategy.model import Strategy
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -116,6 +117,13 @@ class Backend(ABC):
         """
         return False
 
+    @classmethod
+    def of_markets(
+        cls, spec: Strategy, series: Sequence[Bars], costs: Costs, apart: int
+    ) -> "BackendMaker | None":
+        """See `BackendMaker.of_markets`: none."""
+        return None
+
     def with_costs(self, costs: Costs) -> "Backend":
         """The same with other costs, where rows can serve both."""
         raise EngineError(f"{self.name} cannot change the costs of finished rows; use cpu")
@@ -185,3 +193,12 @@ class BackendMaker(MemoryTaker, Protocol):
         threads: int | None = None,
     ) -> Backend:
         """Load series onto the device, with room for `capacity` slots."""
+
+    def of_markets(
+        self, spec: Strategy, series: Sequence[Bars], costs: Costs, apart: int
+    ) -> "BackendMaker | None":
+        """A maker of the same for series of several markets, `apart` of them each.
+
+        Its backends have the rows of individuals in the market that they meet. None where it makes
+        none of these series.
+        """

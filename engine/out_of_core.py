@@ -50,6 +50,13 @@ def create_engine(
     # A part alone does not know whom an account with limits takes of the others.
     is_whole = costs is not None and costs.has_limits
     if apart and not is_whole and not chosen.maker.meets_own:
+        together = chosen.maker.of_markets(spec, series, costs or Costs(), apart)
+        if together is not None:
+            chosen = chosen._replace(maker=together)
+            return Engine(
+                spec, series, windows, costs, device=chosen, threads=threads,
+                memory_bytes=memory_bytes,
+            )  # fmt: skip
         borders = [*range(0, len(series), apart), len(series)]
         share = allow_bytes(chosen.maker, memory_bytes) // (len(borders) - 1)
         return ApartEngine(spec, series, windows, costs, chosen, borders, threads, share)

@@ -1,4 +1,7 @@
-"""Inputs of one series on the device, for all individuals of a population at once."""
+"""Inputs of one series on the device, for all individuals of a population at once.
+
+Several markets may have the series, with the same times: each individual meets one of them.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -21,7 +24,12 @@ from engine.conditions.switches import lower_conditions
 from engine.cuda.streams import N_LANES
 from engine.indicators.cuda.device_rows import DeviceRows, GrowingRows
 from engine.indicators.cuda.market import MOST_BARS
-from engine.indicators.individuals import Individuals, list_gene_columns, resolve_values
+from engine.indicators.individuals import (
+    Individuals,
+    add_market,
+    list_gene_columns,
+    resolve_values,
+)
 from engine.indicators.row_bank import RowBank, RowRead
 from engine.indicators.warm_ups import WarmUps
 from engine.population import (
@@ -114,7 +122,7 @@ class IndividualInputs(NamedTuple):
     entries: torch.Tensor  # [P, 2] int32, which conditions; -1: the side never enters
     exits: torch.Tensor  # [P, 2] int32 likewise; -1: none
     slots: torch.Tensor  # [P, R] int32, where its rows lie
-    genomes: torch.Tensor  # [P, G]
+    genomes: torch.Tensor  # [P, G], of several markets the number of each one's behind its genes
     # [P, 15] what stop, target and trail take beside formulas and from which gain on the stop
     # follows, of longs and shorts in turn; the gain at which it moves to the entry, NaN: never;
     # and factors of the rows that they read. With orders [P, n] as `list_order_numbers` has them.
@@ -207,8 +215,8 @@ class SeriesInputs:
 
     Args:
         spec: The strategy.
-        bars: Of the series.
-        rows: Of the series.
+        bars: Of the series; of several markets those of the first.
+        rows: Of the series in each market.
         costs: Costs and risk rules.
         device: Where tensors lie.
 
@@ -225,11 +233,12 @@ class SeriesInputs:
         device: torch.device,
     ) -> None:
         self._spec, self._costs, self._device = spec, costs, device
+        self._layout = layout = add_market(spec.layout, len(rows.hosts))
         self._uploads = [Uploads(device) for _ in range(N_LANES)]
         self.settle: Callable[[], None] = lambda: None
         self._has_orders = has_orders(spec, costs)
-        self._sides, formulas = lower_parts(spec), Formulas(spec.layout)
-        self._readings = DeviceReadings(rows, spec.layout, formulas, device, lambda: self.settle())
+        self._sides, formulas = lower_parts(spec), Formulas(layout)
+        self._readings = DeviceReadings(rows, layout, formulas, device, lambda: self.settle())
         asked = lower_conditions(spec)
         parts = [None if one is None else self._readings.part(one) for one in asked]
         self._entries, self._exits, self._cancels = parts[:2], parts[2:4], parts[4:]
@@ -261,7 +270,8 @@ class SeriesInputs:
         self.codes = [[formulas.instructions(span) for span in pair] for pair in spans]
         self._forms = self._there([[part.form for part in pair] for pair in pairs])
         self._reads, self._columns = self._there(reads), self._there(columns.columns)
-        self._warm_ups, self._carried = WarmUps(spec), CarriedRows(rows.host, bars, spec.layout)
+        self._warm_ups, host = WarmUps(spec), rows.hosts[0]
+        self._carried = CarriedRows(host, bars, spec.layout)
         ends = None if spec.session is None else SessionEnds(spec.session, bars)
         self._sessions = SessionTables(spec, ends, len(bars), device, lambda: self.settle())
         self._day_ends = self._there(np.empty(0) if ends is None else ends.list_day_ends())
@@ -289,11 +299,13 @@ class SeriesInputs:
     ) -> LaidOut | None:
         """Lay out what individuals [P, G] ask; None where there is no room for all their rows.
 
+        Of several markets the number of each one's stands behind its genes.
+
         It lies where a lane has it, which nothing else is sent from meanwhile. `room` is of so many
         individuals, where others are to need the same launches. `windows` [w, 3], place, start and
         end, are sent as well, and a table of those of all series.
         """
-        individuals = Individuals(genomes, self._spec.layout, room)
+        individuals = Individuals(genomes, self._layout, room)
         known = self._readings.arrays(individuals)
         if known is None:
             return None

@@ -1,6 +1,7 @@
 """The CUDA backend of any strategy: conditions as words of bars, positions of both sides."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,7 @@ from data.bars import Bars, Window
 from engine.accounts.costs import Costs, has_orders
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results, split_accounts
-from engine.backend import Backend, Floats, Ints, Sent, Slots
+from engine.backend import Backend, BackendMaker, Floats, Ints, Sent, Slots
 from engine.cuda.account_folding import AccountFolding
 from engine.cuda.accounts import SeriesPart, WindowGroup, WordAccounts
 from engine.cuda.answering import check_apart, upload_limits
@@ -21,6 +22,7 @@ from engine.cuda.limited_orders import LimitedOrders
 from engine.cuda.multi_gpu import GpuMaker, SeveralGpus
 from engine.cuda.order_accounts import OrderAccounts, upload_order_prices
 from engine.cuda.ordering import lay_out_series
+from engine.errors import EngineError
 from engine.indicators.cpu.trends import build_series_rows
 from engine.indicators.cuda.device_rows import DeviceRows, reads_trends
 from engine.indicators.cuda.market import (
@@ -52,6 +54,7 @@ class CudaLanguageBackend(Backend):
         capacity: Not used: rows have no slots.
         work_bytes: Room for rows, conditions and lists.
         threads: Cores for rows that the host computes; all when None.
+        apart: As of `CudaLanguageMaker`.
         torch_device: Name of the device to torch.
         rows: Of each series, where devices share them.
 
@@ -74,22 +77,27 @@ class CudaLanguageBackend(Backend):
         capacity: int = 0,
         work_bytes: int,
         threads: int | None = None,
+        apart: int = 0,
         torch_device: str = "cuda",
         rows: Sequence[Rows] | None = None,
     ) -> None:
+        self.meets_own, self._apart = apart > 0, apart or len(series)
         self.threads = available_cores(threads)
         self._workers = Threads(self.threads)
         self._device = torch.device(torch_device)
         self._has_limits = costs.has_limits
         work_bytes //= WORD_SHARES
         rows = rows or build_series_rows(series, HOST_ROW_BYTES)
-        self._axis = lay_out_series(series, self._device)
+        # Of several markets each brings all series, one behind the other.
+        markets = [series[number :: self._apart] for number in range(self._apart)]
+        self._axis = lay_out_series(series[: self._apart], self._device)
         self._inputs = [
             SeriesInputs(
-                spec, bars, self._make_rows(spec, of_series, work_bytes // len(series)),
+                spec, markets[number][0],
+                self._make_rows(spec, rows[number :: self._apart], work_bytes // self._apart),
                 costs, self._device,
             )
-            for bars, of_series in zip(series, rows, strict=True)
+            for number in range(self._apart)
         ]  # fmt: skip
         self._accounts: Accounts
         limits = None
@@ -107,15 +115,18 @@ class CudaLanguageBackend(Backend):
                 [upload_order_prices(bars, self._device) for bars in series], folding, self._device,
             )  # fmt: skip
         else:
-            prices = [upload_prices(bars, self._device) for bars in series]
+            prices = [upload_prices(of_series, self._device) for of_series in markets]
             self._accounts = WordAccounts(prices, self._axis, charges, self._device, limits)
         self._calls = CapturedCalls(self._inputs, self._accounts, work_bytes, self._device)
         self._groups: tuple[Sequence[Window], list[WindowGroup]] | None = None
+        self._own_groups: dict[tuple[Window, ...], WindowGroup] = {}
 
     @device_errors
     def begin(self, sent: Sent, slots: Slots | None) -> Callable[[], bool] | None:
         """Start to evaluate; the returned call waits. Several accounts with limits end first."""
-        genomes, windows, _, out, account = sent
+        genomes, windows, own, out, account = sent
+        if own is not None:
+            return self._begin_own(sent, own)
         groups = self._group_windows(windows)
         if len(groups) > 1:
             return self._evaluate_apart(groups, genomes, out)
@@ -126,6 +137,42 @@ class CudaLanguageBackend(Backend):
         def wait() -> bool:
             with on_device(self._device):
                 self._calls.finish(groups[0], tickets)
+            return True
+
+        return wait
+
+    def _begin_own(self, sent: Sent, own: Slots) -> Callable[[], bool]:
+        """Start with individuals that meet windows [P, W] of one market each.
+
+        Those whose windows are the same bars of their markets are one call.
+        """
+        genomes, windows, _, out, account = sent
+        met, met_of = np.unique(own, axis=0, return_inverse=True)
+        markets, alike = np.empty(len(met)), dict[tuple[Window, ...], list[int]]()
+        for number, numbers in enumerate(met.tolist()):
+            chosen = [windows[window_number] for window_number in numbers]
+            (markets[number],) = {window.series // self._apart for window in chosen}
+            here = tuple(replace(w, series=w.series % self._apart) for w in chosen)
+            alike.setdefault(here, []).append(number)
+        placed, begun = np.column_stack((genomes, markets[met_of])), []
+        for here, numbers_alike in alike.items():
+            if here not in self._own_groups:
+                self._own_groups[here] = self._make_group(here, list(range(len(here))))
+            (members,) = np.nonzero(np.isin(met_of, numbers_alike))
+            part = sent.of(members)
+            group = self._own_groups[here]
+            with on_device(self._device):
+                launched = self._calls.launch(group, placed[members], part.out, part.account)
+            begun.append((members, part, group, launched))
+
+        @device_errors
+        def wait() -> bool:
+            for members, part, group, launched in begun:
+                with on_device(self._device):
+                    self._calls.finish(group, launched)
+                out[members] = part.out
+                if account is not None:
+                    account[members] = part.account
             return True
 
         return wait
@@ -190,8 +237,10 @@ class CudaLanguageBackend(Backend):
         """Windows of each account: all, or with limits those of one role.
 
         Raises:
-            EngineError: When windows of one account with limits overlap.
+            EngineError: When windows of one account with limits overlap, or there are markets.
         """
+        if self.meets_own:
+            raise EngineError("individuals of several markets meet windows of their own")
         if self._groups is not None and self._groups[0] is windows:
             return self._groups[1]
         accounts = split_accounts(windows) if self._has_limits else [list(range(len(windows)))]
@@ -214,7 +263,7 @@ class CudaLanguageBackend(Backend):
         table = np.column_stack((first, first + listed[:, 1], first + listed[:, 2]))
         return WindowGroup(np.array(numbers), parts, table)
 
-    def _make_rows(self, spec: Strategy, rows: Rows, rows_bytes: int) -> DeviceRows:
+    def _make_rows(self, spec: Strategy, rows: Sequence[Rows], rows_bytes: int) -> DeviceRows:
         # Rows share this with their sources.
         steps_bytes = rows_bytes // 8
         trend_bytes = rows_bytes // 2 if reads_trends(spec) else 0
@@ -232,9 +281,32 @@ def list_delays(spec: Strategy, costs: Costs) -> range:
 
 
 class CudaLanguageMaker(GpuMaker):
-    """Makes a backend of any strategy on chosen GPUs."""
+    """Makes a backend of any strategy on chosen GPUs.
+
+    Args:
+        devices: Their numbers, at least one.
+        apart: Series of a market, where several bring as many each and individuals meet one of
+            them; 0 where they meet all series.
+    """
 
     shares = GPU_WORDS
+
+    def __init__(self, devices: Sequence[int], apart: int = 0) -> None:
+        super().__init__(devices)
+        self._apart, self.meets_own = apart, apart > 0
+
+    def of_markets(
+        self, spec: Strategy, series: Sequence[Bars], costs: Costs, apart: int
+    ) -> BackendMaker | None:
+        """See `engine.backend.BackendMaker.of_markets`: without orders, at the same times."""
+        first = series[:apart]
+        are_alike = all(
+            np.array_equal(bars.timestamp, first[number % apart].timestamp)
+            for number, bars in enumerate(series)
+        )
+        if has_orders(spec, costs) or not are_alike:
+            return None
+        return type(self)(self.devices, apart)
 
     def __call__(
         self,
@@ -255,6 +327,7 @@ class CudaLanguageMaker(GpuMaker):
                 costs,
                 work_bytes=work_bytes,
                 threads=threads,
+                apart=self._apart,
                 torch_device=f"cuda:{number}",
                 rows=rows,
             )

@@ -12,12 +12,22 @@ from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import Ledger
 from engine.accounts.results import Results, join_results
-from engine.backend import Backend, Floats, Ints, RowRequest, Sent, Slots, StretchedRows
+from engine.backend import (
+    Backend,
+    BackendMaker,
+    Floats,
+    Ints,
+    RowRequest,
+    Sent,
+    Slots,
+    StretchedRows,
+)
 from engine.cuda.backend import CudaBackend
 from engine.fast_case import FastCase
 from engine.memory_plan import GPU_CASE
 from engine.runtime.cuda.capture import give_back_memory
 from engine.runtime.cuda.faults import device_errors
+from strategy.model import Strategy
 
 FEWEST_PAIRS = 8192
 """Pairs of individual and window below which a second device costs more than it saves."""
@@ -145,6 +155,12 @@ class GpuMaker:
 
     def __init__(self, devices: Sequence[int]) -> None:
         self.devices = tuple(devices)
+
+    def of_markets(
+        self, spec: Strategy, series: Sequence[Bars], costs: Costs, apart: int
+    ) -> BackendMaker | None:
+        """See `engine.backend.BackendMaker.of_markets`: none."""
+        return None
 
     @device_errors
     def free_bytes(self) -> int:

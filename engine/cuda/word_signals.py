@@ -56,7 +56,7 @@ class WordSignals:
                asked.leaves.shape[1], each.genomes.shape[1], each.slots.shape[1],
                each.numbers.shape[1], warps=1, MOVES=asked.moves, FORMULAS=asked.computes,
                KEEPS=keeps, ALL=asks_all, FINER=self._prices.has_finer,
-               SIGNALS=SIGNALS, BLOCKS=blocks)  # fmt: skip
+               MARKETS=len(self._prices.market) > 1, SIGNALS=SIGNALS, BLOCKS=blocks)  # fmt: skip
 
     def list_bars(
         self, asked: BatchInputs, each: IndividualInputs, window: tuple[int, int]

@@ -1,6 +1,7 @@
 """Individuals of a population by the genes that a part of a strategy reads."""
 
 import math
+from dataclasses import replace
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -9,9 +10,14 @@ from engine.backend import Floats, Ints
 from engine.indicators.keys import number_once
 from engine.indicators.row_bank import RowRead
 from strategy.expressions import Expression, GeneValue, Number
+from strategy.gene import Gene
 from strategy.genes import GenomeLayout
 from strategy.nodes import Node, walk
 from strategy.rows import bound
+
+
+MARKET = "market met"
+"""Name that no gene of a strategy has: which of several markets an individual meets."""
 
 
 class Distinct(NamedTuple):
@@ -79,9 +85,18 @@ class Individuals:
         return Distinct(fresh, numbers)
 
 
+def add_market(layout: GenomeLayout, count: int) -> GenomeLayout:
+    """A layout with the number of an individual's market behind its genes, where some differ."""
+    if count == 1:
+        return layout
+    return replace(layout, genes=(*layout.genes, Gene(MARKET, "int", 0.0, count - 1.0, 0.0)))
+
+
 def list_gene_columns(node: Node, layout: GenomeLayout) -> tuple[int, ...]:
-    """Genes that decide a part's values, columns of a genome."""
+    """Genes that decide a part's values, columns of a genome; with several markets theirs too."""
     names = {leaf.gene.name for leaf in walk(node) if isinstance(leaf, GeneValue)}
+    if layout.names[-1:] == (MARKET,):
+        names.add(MARKET)
     return tuple(sorted(map(layout.index, names)))
 
 

@@ -1,4 +1,4 @@
-"""Comparisons on one series: by codes of one byte where a row meets a gene or another row.
+"""Comparisons on one series, or on its likes in other markets: by codes of one byte where a row meets a gene or another row.
 
 Codes of both sides are those of one monotone map. Unlike codes compare as the values do; where they
 are equal the values are looked at. Rows compared with genes have a map over the bounds of
@@ -77,7 +77,7 @@ class Comparisons:
 
     Args:
         rows: Of the series.
-        layout: Of the genomes.
+        layout: Of the genomes, as `engine.indicators.individuals.add_market` gives it.
         formulas: Of the strategy; sides of comparisons are put there.
         device: Where tensors lie.
     """
@@ -86,7 +86,7 @@ class Comparisons:
         self, rows: DeviceRows, layout: GenomeLayout, formulas: Formulas, device: torch.device
     ) -> None:
         self._rows, self._layout, self._formulas, self._device = rows, layout, formulas, device
-        self._n_bars = len(rows.host.series)
+        self._n_bars = len(rows.hosts[0].series)
         self._bounds: dict[int, tuple[float, float]] = {}
         self._groups: list[dict[int, Expression]] = []
         self._tables: dict[tuple[int, bool], CodeTable] = {}
@@ -142,10 +142,10 @@ class Comparisons:
         """Where codes lie."""
         return [table.values.data_ptr() for table in self._list_tables()]
 
-    def encode(self, slots: Ints) -> None:
-        """Make the codes of rows in slots [n]."""
+    def encode(self, slots: Ints, markets: Ints) -> None:
+        """Make the codes of rows in slots [n], of markets by number [n]."""
         for table in self._list_tables():
-            table.encode(self._rows.values, slots)
+            table.encode(self._rows.values, slots, markets)
 
     def decide(self, comparison: Comparison, read: Read, words: torch.Tensor) -> None:
         """Write words [n, N] of the bars at which it holds for each set of genes."""
@@ -176,21 +176,25 @@ class Comparisons:
         self._tables |= dict.fromkeys(keys, table)
 
     def _follow(self, row: Expression) -> tuple[Floats, Floats]:
-        """Map [T] of the codes of rows that wander as one with default genes does."""
+        """Map [M, T] of the codes of rows that wander as one with default genes does."""
         read, genes = read_row(row, self._layout), self._layout.genes
-        defaults = tuple(self._layout.defaults[list(read.columns)].tolist())
-        values = np.broadcast_to(self._rows.host.of(read.name(defaults)), self._n_bars)
-        known = np.isfinite(values)
-        values = np.where(known, values, values[known][0] if known.any() else 0.0)
+        tree = read.name(tuple(self._layout.defaults[list(read.columns)].tolist()))
         longest = int(max((gene.high for gene in genes if gene.is_length), default=2))
-        return coder_maps(WanderingCoder("row", longest), {"row": values}, HIGHEST_CODE)
+        low, scale = np.empty((2, len(self._rows.hosts), self._n_bars))
+        for market, host in enumerate(self._rows.hosts):
+            values = np.broadcast_to(host.of(tree), self._n_bars)
+            known = np.isfinite(values)
+            values = np.where(known, values, values[known][0] if known.any() else 0.0)
+            coder = WanderingCoder("row", longest)
+            low[market], scale[market] = coder_maps(coder, {"row": values}, HIGHEST_CODE)
+        return low, scale
 
 
 class CodeTable(GrowingRows):
     """Codes of rows by one map, in the rows' slots.
 
     Args:
-        low: [T] the value at which code 1 begins, or [1] of all bars.
+        low: [M, T] the value at which code 1 begins in each market, or [1] of all bars.
         scale: Codes per unit, the same way.
         n_bars: T.
         n_bytes: Whole words of bars.
@@ -203,17 +207,19 @@ class CodeTable(GrowingRows):
     ) -> None:
         super().__init__(n_bytes, most, device, torch.uint8)
         self.low, self.scale = to_device(low, device), to_device(scale, device)
-        self._n_bars, self._moves = n_bars, len(low) > 1
+        self._n_bars, self._moves = n_bars, low.ndim > 1
 
-    def encode(self, rows: torch.Tensor, slots: Ints) -> None:
-        """Make codes of rows [slots, T] that stand in some slots [n]."""
+    def encode(self, rows: torch.Tensor, slots: Ints, markets: Ints) -> None:
+        """Make codes of rows [slots, T] that stand in some slots [n], of markets [n]."""
 
         def make(some: Ints, out: torch.Tensor) -> None:
-            there = to_device(slots[some].astype(np.int32), rows.device)
+            numbers = np.stack((slots[some], markets[some])).astype(np.int32)
+            there, of_market = to_device(numbers, rows.device)
             for begin in range(0, len(some), MOST_SHARES):
                 part = slice(begin, begin + MOST_SHARES)
                 grid = -(-out.shape[1] // ENCODED), len(there[part])
-                launch(encode_kernel, grid, rows, there[part], self.low, self.scale, out[part],
+                launch(encode_kernel, grid, rows, there[part], of_market[part], self.low,
+                       self.scale, out[part],
                        rows.shape[1], self._n_bars, out.shape[1], MOVES=self._moves,
                        HIGHEST=HIGHEST_CODE, BLOCK=ENCODED)  # fmt: skip
 

@@ -24,16 +24,17 @@ from engine.conditions.cuda.kernels import (
     remember_kernel,
 )
 from engine.indicators.cuda.device_rows import DeviceRows
+from engine.indicators.cuda.row_steps import MarketRow
 from engine.indicators.individuals import (
     Individuals,
     list_gene_columns,
     read_row,
     resolve_values,
 )
-from engine.indicators.row_bank import RowBank
+from engine.indicators.row_bank import RowBank, RowRead
 from engine.runtime.compiling.launch import launch
 from strategy.conditions import AllOf, Compare, Condition, Held, OverBars
-from strategy.expressions import Expression, GeneValue
+from strategy.expressions import GeneValue
 from strategy.genes import GenomeLayout
 
 BITS = 64
@@ -83,13 +84,13 @@ class WordsBelow(NamedTuple):
 
 
 class DeviceReadings:
-    """Rows and conditions of one series, for one population after another.
+    """Rows and conditions of one series in one market or several, one population after another.
 
     All that is read is named by `part`, and stands in `formulas`, before the first population.
 
     Args:
         rows: Of the series.
-        layout: Of the genomes.
+        layout: Of the genomes, as `engine.indicators.individuals.add_market` gives it.
         formulas: Of the strategy.
         device: Where tensors lie.
         settle: Called before rows change, which launches may read.
@@ -117,7 +118,7 @@ class DeviceReadings:
     @property
     def n_bars(self) -> int:
         """Bars T of the series."""
-        return len(self._rows.host.series)
+        return len(self._rows.hosts[0].series)
 
     @property
     def n_words(self) -> int:
@@ -143,7 +144,11 @@ class DeviceReadings:
 
     def load(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Instructions and constants of all formulas on the device."""
-        reads = [read_row(node, self._layout) for node in self._formulas.rows]
+        is_alone = len(self._rows.hosts) == 1
+        reads = [
+            _name_market(read_row(node, self._layout), is_alone=is_alone)
+            for node in self._formulas.rows
+        ]
         self._comparisons.load()
         # A byte of codes beside eight of each value.
         most = max(1, 8 * self._rows.most // (8 + self._comparisons.n_tables))
@@ -156,10 +161,10 @@ class DeviceReadings:
         }
         return self._comparisons.code
 
-    def _fill(self, trees: Sequence[Expression], slots: Ints) -> None:
+    def _fill(self, rows: Sequence[MarketRow], slots: Ints) -> None:
         self._settle()
-        self._rows.fill(trees, slots)
-        self._comparisons.encode(slots)
+        self._rows.fill(rows, slots)
+        self._comparisons.encode(slots, np.array([row.market for row in rows], np.int64))
 
     def forget(self) -> None:
         """Let go of conditions of the population before."""
@@ -287,3 +292,12 @@ class DeviceReadings:
 
     def _new_words(self, count: int) -> torch.Tensor:
         return torch.empty((count, self.n_words), dtype=torch.int64, device=self._device)
+
+
+def _name_market(read: RowRead, *, is_alone: bool) -> RowRead:
+    """A row whose name says its market, the last of its values unless it `is_alone`."""
+
+    def name(values: tuple[float, ...]) -> MarketRow:
+        return MarketRow(0 if is_alone else int(values[-1]), read.name(values))
+
+    return RowRead(read.columns, name)

@@ -1,4 +1,4 @@
-"""Rows of a series on the device, made there; rows without a form there are sent.
+"""Rows of markets on the device, made there; rows without a form there are sent.
 
 Which row lies in which slot is known to a bank (`engine.indicators.row_bank`).
 """
@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from engine.backend import Ints, iter_parts
-from engine.indicators.cuda.row_steps import GIVEN
+from engine.indicators.cuda.row_steps import GIVEN, MarketRow
 from engine.indicators.cuda.step_rows import StepRows
 from engine.indicators.cuda.trends import Trends
 from engine.indicators.trend_spec import TRENDS, has_room, is_trend
@@ -76,129 +76,145 @@ class GrowingRows:
 
 
 class SeriesRows:
-    """Makes rows of one series.
+    """Makes rows of markets with the same times, those of a kind together.
 
     Args:
-        host: Of the series, on the host.
+        hosts: Of each market, on the host.
         step_bytes: Memory of the device for rows that others are made of.
         trend_bytes: The same for what adaptive trends are made of.
         device: Where rows are wanted.
         workers: Threads that compute rows of the host.
+
+    Attributes:
+        n_bars: T.
     """
 
     def __init__(
-        self, host: Rows, step_bytes: int, trend_bytes: int, device: torch.device, workers: Threads
+        self,
+        hosts: Sequence[Rows],
+        step_bytes: int,
+        trend_bytes: int,
+        device: torch.device,
+        workers: Threads,
     ) -> None:
-        self._host, self._workers, self._device = host, workers, device
+        self._hosts, self._workers, self._device = hosts, workers, device
         self._step_bytes, self._trend_bytes = step_bytes, trend_bytes
-        self._steps = StepRows(host, device, self._give, step_bytes)
-        self._trends: Trends | None = None
+        self.n_bars = len(hosts[0].series)
+        self._steps = StepRows(hosts, device, self._give, step_bytes)
+        self._trends: dict[int, Trends] = {}
         self._higher: dict[tuple[int, int], tuple[SeriesRows, torch.Tensor]] = {}
-        self._largest = float(host.series.close.max(initial=0.0))
+        self._largest = [float(host.series.close.max(initial=0.0)) for host in hosts]
 
-    def make(self, trees: Sequence[Expression], out: torch.Tensor) -> None:
-        """Make rows of trees without genes into out [n, T]."""
-        steps = [self._steps.find(tree) for tree in trees]
+    def make(self, rows: Sequence[MarketRow], out: torch.Tensor) -> None:
+        """Make rows into out [n, T]."""
+        steps = [self._steps.find(row) for row in rows]
         given = [number for number, step in enumerate(steps) if step.form == GIVEN]
         if given:
-            _put(given, out, self._give([trees[number] for number in given]))
+            _put(given, out, self._give([rows[number] for number in given]))
         made = [number for number, step in enumerate(steps) if step.form != GIVEN]
         self._steps.make([steps[number] for number in made], out, made)
 
-    def _give(self, trees: Sequence[Expression]) -> torch.Tensor:
-        """Rows [n, T] of trees that no step makes."""
-        out = torch.empty(
-            (len(trees), len(self._host.series)), dtype=torch.float64, device=self._device
-        )
+    def _give(self, rows: Sequence[MarketRow]) -> torch.Tensor:
+        """Rows [n, T] that no step makes."""
+        out = torch.empty((len(rows), self.n_bars), dtype=torch.float64, device=self._device)
         alike: dict[object, list[int]] = {}
-        for number, tree in enumerate(trees):
+        for number, (market, tree) in enumerate(rows):
             kind: object = None
             if isinstance(tree, Higher):
                 kind = tree.minutes, tree.offset
-            elif is_trend(tree) and has_room(self._largest, _lengths(tree)):
-                kind = TRENDS[tree.label]
+            elif is_trend(tree) and has_room(self._largest[market], _lengths(tree)):
+                kind = market, TRENDS[tree.label]
             alike.setdefault(kind, []).append(number)
         for kind, numbers in alike.items():
-            some = [trees[number] for number in numbers]
+            some = [rows[number] for number in numbers]
             if kind is None:
                 made = move_tensor(self._from_host(some), self._device)
-            elif isinstance(kind, bool):
-                made = self._compute_trends(some, is_script=kind)
-            else:
+            elif isinstance(some[0].tree, Higher):
                 made = self._from_higher(some)
+            else:
+                made = self._compute_trends(some)
             _put(numbers, out, made)
         return out
 
-    def _compute_trends(self, calls: Sequence[Expression], *, is_script: bool) -> torch.Tensor:
-        if self._trends is None:
+    def _compute_trends(self, rows: Sequence[MarketRow]) -> torch.Tensor:
+        """Rows [n, T] of adaptive trends of one kind and market."""
+        market, tree = rows[0]
+        assert is_trend(tree)
+        if market not in self._trends:
             # Sides, averages and what rows are made of take a share each.
-            close = self._host.series.close
-            self._trends = Trends(close[None], self._trend_bytes // 3, self._device)
+            most = self._trend_bytes // (3 * len(self._hosts))
+            close = self._hosts[market].series.close
+            self._trends[market] = Trends(close[None], most, self._device)
         tuples = [
-            [whole(parameter) for parameter in call.parameters]
-            for call in calls
-            if isinstance(call, Call)
+            [whole(parameter) for parameter in row.tree.parameters]
+            for row in rows
+            if isinstance(row.tree, Call)
         ]
-        return self._trends.rows(np.array(tuples), is_script=is_script)[:, 0]
+        is_script = TRENDS[tree.label]
+        return self._trends[market].rows(np.array(tuples), is_script=is_script)[:, 0]
 
-    def _from_higher(self, trees: Sequence[Expression]) -> torch.Tensor:
+    def _from_higher(self, rows: Sequence[MarketRow]) -> torch.Tensor:
         """Rows [n, T] of higher bars, of one length."""
-        inner = [tree.inner for tree in trees if isinstance(tree, Higher)]
-        (key,) = {(tree.minutes, tree.offset) for tree in trees if isinstance(tree, Higher)}
-        host, newest = self._host.higher(*key)
+        trees = [row.tree for row in rows if isinstance(row.tree, Higher)]
+        inner = [MarketRow(row.market, tree.inner) for row, tree in zip(rows, trees, strict=True)]
+        (key,) = {(tree.minutes, tree.offset) for tree in trees}
         if key not in self._higher:
-            rows = SeriesRows(
-                host, self._step_bytes, self._trend_bytes, self._device, self._workers
+            hosts = [host.higher(*key)[0] for host in self._hosts]
+            _, newest = self._hosts[0].higher(*key)
+            higher = SeriesRows(
+                hosts, self._step_bytes, self._trend_bytes, self._device, self._workers
             )
             # Behind the last bar stands an unknown one.
-            places = np.where(newest < 0, len(host.series), newest)
-            self._higher[key] = rows, to_device(places, self._device)
-        rows, there = self._higher[key]
-        made = torch.full(
-            (len(trees), len(host.series) + 1), torch.nan, dtype=torch.float64, device=self._device
-        )
-        if len(host.series):
-            rows.make(inner, made[:, :-1])
+            places = np.where(newest < 0, len(hosts[0].series), newest)
+            self._higher[key] = higher, to_device(places, self._device)
+        higher, there = self._higher[key]
+        shape = len(rows), higher.n_bars + 1
+        made = torch.full(shape, torch.nan, dtype=torch.float64, device=self._device)
+        if higher.n_bars:
+            higher.make(inner, made[:, :-1])
         return made[:, there]
 
-    def _from_host(self, trees: Sequence[Expression]) -> torch.Tensor:
-        host = torch.empty((len(trees), len(self._host.series)), dtype=torch.float64)
+    def _from_host(self, rows: Sequence[MarketRow]) -> torch.Tensor:
+        host = torch.empty((len(rows), self.n_bars), dtype=torch.float64)
         values = host.numpy()
 
         def work(thread: int) -> None:
-            for index in range(thread, len(trees), self._workers.count):
+            for index in range(thread, len(rows), self._workers.count):
                 # A row that is equal at every bar may be one number.
-                values[index] = self._host.of(trees[index])
+                market, tree = rows[index]
+                values[index] = self._hosts[market].of(tree)
 
-        self._workers.run(work, len(trees))
+        self._workers.run(work, len(rows))
         return host
 
 
 class DeviceRows(GrowingRows):
-    """Rows of one series in slots.
+    """Rows of markets in slots.
 
     Args:
-        host: Of the series, on the host.
+        hosts: Of each market, on the host.
         most_bytes: Memory of the device for rows.
         step_bytes, trend_bytes, device, workers: As of `SeriesRows`.
     """
 
     def __init__(
         self,
-        host: Rows,
+        hosts: Sequence[Rows],
         most_bytes: int,
         step_bytes: int,
         trend_bytes: int,
         device: torch.device,
         workers: Threads,
     ) -> None:
-        super().__init__(len(host.series), most_bytes // (8 * len(host.series)), device)
-        self.host = host
-        self._made = SeriesRows(host, step_bytes, trend_bytes, device, workers)
+        n_bars = len(hosts[0].series)
+        first = FIRST_ROWS * len(hosts)
+        super().__init__(n_bars, most_bytes // (8 * n_bars), device, first=first)
+        self.hosts = hosts
+        self._made = SeriesRows(hosts, step_bytes, trend_bytes, device, workers)
 
-    def fill(self, trees: Sequence[Expression], slots: Ints) -> None:
-        """Make rows of trees without genes into slots."""
-        self.put(slots, lambda some, out: self._made.make([trees[n] for n in some], out))
+    def fill(self, rows: Sequence[MarketRow], slots: Ints) -> None:
+        """Make rows into slots."""
+        self.put(slots, lambda some, out: self._made.make([rows[n] for n in some], out))
 
 
 def _lengths(call: Call) -> tuple[int, ...]:

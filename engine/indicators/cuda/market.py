@@ -62,7 +62,7 @@ class DeviceMarket:
         device_starts, device_ends: The same as tensors, int32.
         source_numbers: Name to number of a source.
         columns: All sources [B] one after the other, and a few bars that may be read past them.
-        prices: [B, 4] open, high, low, close.
+        prices: [B, 4] low, high, open, close.
         pyramid: [LEVELS, B] int64; for each level l, groups of four lows and four highs of blocks
             of 4**l bars, the upper halves of their float64, two a word.
         finer, finer_of: Finer bars of all series, as `lay_out_finer` gives them.
@@ -90,7 +90,7 @@ class DeviceMarket:
         self.source_numbers = {name: number for number, name in enumerate(all_sources[0])}
         self.columns = self._in_a_row(all_sources)
         columns = self.columns[:-ALIGNED_BARS].view(-1, self.n_bars)
-        names = ("open", "high", "low", "close")
+        names = ("low", "high", "open", "close")
         prices = [columns[self.source_numbers[name]] for name in names]
         self.prices = torch.stack(prices, 1).contiguous()
         lows = self._fill_around(columns[self.source_numbers["low"]], np.inf)
@@ -164,34 +164,42 @@ class DeviceMarket:
 
 
 class SeriesPrices(NamedTuple):
-    """Prices of one series, bar by bar, with their extremes."""
+    """Prices of one series in each of M markets, bar by bar, with their extremes."""
 
-    market: torch.Tensor  # [B, 4] open, high, low, close; B is T padded to whole blocks
-    pyramid: torch.Tensor  # [LEVELS, B] as in `DeviceMarket`
-    finer: torch.Tensor  # [K, 4] the same of finer bars; [1, 4] without any
-    finer_of: torch.Tensor  # [T, 2] int32 as `lay_out_finer` gives it; [1, 2] without any
+    market: torch.Tensor  # [M, B, 4] low, high, open, close; B is T padded to whole blocks
+    pyramid: torch.Tensor  # [M, LEVELS, B] as in `DeviceMarket`
+    finer: torch.Tensor  # [K, 4] open, high, low, close of finer bars; [1, 4] without any
+    finer_of: torch.Tensor  # [M * B, 2] int32 as `lay_out_finer` gives it; [1, 2] without any
     has_finer: bool
 
     @property
     def n_padded(self) -> int:
         """B."""
-        return len(self.market)
+        return self.market.shape[1]
 
 
-def upload_prices(bars: Bars, device: torch.device) -> SeriesPrices:
-    """The prices of a series on a device.
+def upload_prices(markets: Sequence[Bars], device: torch.device) -> SeriesPrices:
+    """The prices of a series on a device, in markets that have as many bars each.
 
     Raises:
-        DeviceError: When its bars, or its finer bars, are too many.
+        DeviceError: When bars of a market, or finer bars of all, are too many.
     """
-    if len(bars) >= MOST_BARS:
-        raise DeviceError(f"{len(bars):,} bars are too many for one device")
-    finer, finer_of = lay_out_finer([bars], [0], len(bars))
-    columns = (bars.open, 1.0), (bars.high, -np.inf), (bars.low, np.inf), (bars.close, 1.0)
-    opened, high, low, close = (to_device(_filled_up(*column), device) for column in columns)
-    market, pyramid = torch.stack((opened, high, low, close), 1), build_pyramid(low, high)
-    there = to_device(finer, device), to_device(finer_of, device)
-    return SeriesPrices(market, pyramid, *there, bars.finer is not None)
+    n_bars = len(markets[0])
+    if n_bars >= MOST_BARS:
+        raise DeviceError(f"{n_bars:,} bars are too many for one device")
+    n_padded = round_up_bars(n_bars)
+    starts = [market * n_padded for market in range(len(markets))]
+    finer, finer_of = lay_out_finer(markets, starts, n_padded * len(markets))
+    prices, pyramids = [], []
+    for bars in markets:
+        columns = (bars.low, np.inf), (bars.high, -np.inf), (bars.open, 1.0), (bars.close, 1.0)
+        columns_there = [to_device(_filled_up(*column), device) for column in columns]
+        prices.append(torch.stack(columns_there, 1))
+        pyramids.append(build_pyramid(*columns_there[:2]))
+    return SeriesPrices(
+        torch.stack(prices), torch.stack(pyramids), to_device(finer, device),
+        to_device(finer_of, device), has_finer(markets),
+    )  # fmt: skip
 
 
 def lay_out_finer(

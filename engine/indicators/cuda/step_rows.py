@@ -24,6 +24,7 @@ from engine.indicators.cuda.row_steps import (
     GIVEN,
     SESSIONS,
     WINDOWS,
+    MarketRow,
     RowStep,
     StepBook,
 )
@@ -42,34 +43,34 @@ Launch = Callable[[list[torch.Tensor]], None]
 
 
 class StepRows:
-    """Rows of one series.
+    """Rows of markets with the same times.
 
     Args:
-        host: Of the series, on the host.
+        hosts: Of each market, on the host.
         device: Where rows lie.
-        give: Makes rows [n, T] of trees that no step makes.
+        give: Makes rows [n, T] that no step makes.
         most_bytes: Memory for rows that others are made of, while these are.
     """
 
     def __init__(
         self,
-        host: Rows,
+        hosts: Sequence[Rows],
         device: torch.device,
-        give: Callable[[Sequence[Expression]], torch.Tensor],
+        give: Callable[[Sequence[MarketRow]], torch.Tensor],
         most_bytes: int,
     ) -> None:
-        self._host, self._bars = host, len(host.series)
+        self._series, self._bars = hosts[0].series, len(hosts[0].series)
         self._device, self._give = device, give
         self._most = max(most_bytes // (VALUE_BYTES * max(self._bars, 1)), 1)
-        self._book = StepBook(host)
+        self._books = [StepBook(host, market) for market, host in enumerate(hosts)]
         # Rows that many others read, and where they lie.
         self._held: list[torch.Tensor] = []
         self._kept: dict[RowStep, int] = {}
         self._base = torch.empty(1, dtype=torch.float64, device=device)
 
-    def find(self, tree: Expression) -> RowStep:
-        """The step that makes a row of a tree without genes."""
-        return self._book.find(tree)
+    def find(self, row: MarketRow) -> RowStep:
+        """The step that makes a row."""
+        return self._books[row.market].find(row.tree)
 
     def make(self, steps: Sequence[RowStep], out: torch.Tensor, numbers: Sequence[int]) -> None:
         """Make rows of steps, each into the one of out [n, T] that has its number."""
@@ -77,7 +78,8 @@ class StepRows:
         places = [first + number * out.stride(0) for number in numbers]
         for wanted, made in self._cut(steps, places):
             self._make(wanted, made)
-        self._book.forget(self._kept)
+        for book in self._books:
+            book.forget(self._kept)
 
     def _cut(
         self, steps: Sequence[RowStep], places: Sequence[int]
@@ -90,7 +92,8 @@ class StepRows:
         made: dict[RowStep, int] = {}
         for step, place in zip(steps, places, strict=True):
             # A row has one place: a row read elsewhere too is copied.
-            own = self._book.add("copy", step) if step in made or step in self._kept else step
+            is_there = step in made or step in self._kept
+            own = self._books[0].add("copy", step) if is_there else step
             self._note(own, made)
             wanted[own] = place
             if len(made) >= self._most:
@@ -137,7 +140,9 @@ class StepRows:
                 rows.setdefault((step.is_shared, step.form == GIVEN), []).append(step)
         for (is_shared, is_given), steps in rows.items():
             if is_given:
-                tensor = self._give([cast(Expression, step.tree) for step in steps])
+                tensor = self._give(
+                    [MarketRow(step.market, cast(Expression, step.tree)) for step in steps]
+                )
             else:
                 tensor = torch.empty((len(steps), self._bars), **self._kind)
             first = self._locate(tensor)
@@ -183,7 +188,7 @@ class StepRows:
     def _plan_sessions(self, steps: list[RowStep], tables: "_Tables") -> Launch:
         form, jobs = steps[0].form, list[Ints]()
         for step in steps:
-            sessions = find_sessions(self._host.series, cast(Clock, step.tree))
+            sessions = find_sessions(self._series, cast(Clock, step.tree))
             # A job is a session.
             jobs.append(tables.build([step]).repeat(sessions.shape[1], axis=1))
             jobs[-1][1:5] = sessions

@@ -21,14 +21,21 @@ from engine.conditions.cuda.kernels import (
     popcount,
     popcount_half,
 )
+from engine.indicators.cuda import market
 from engine.positions import exit_spec
 from engine.positions.cuda.bracket_exits import (
+    HIGH,
+    LOW,
     NEVER,
+    OPEN,
     first_touch,
     halves,
+    load_two,
     moving_exit,
     read_finer_bars,
 )
+
+LEVELS = tl.constexpr(market.LEVELS)
 
 BEYOND_BAR = tl.constexpr(exit_spec.BEYOND_BAR)
 FROM_ENTRY = tl.constexpr(exit_spec.FROM_ENTRY)
@@ -192,10 +199,12 @@ def next_flat(p_list, i, m, count, flat_long, flat_short):
     while tl.max(seeks.to(tl.int32), 0) > 0:
         group, own = i >> 3, i & 7
         p_group = p_pairs + 4 * group
-        mark0, mark1 = halves(tl.load(p_group, mask=seeks, other=-1))
-        mark2, mark3 = halves(tl.load(p_group + 1, mask=seeks, other=-1))
-        mark4, mark5 = halves(tl.load(p_group + 2, mask=seeks, other=-1))
-        mark6, mark7 = halves(tl.load(p_group + 3, mask=seeks, other=-1))
+        marks0, marks2 = load_two(p_group, seeks, -1)
+        marks4, marks6 = load_two(p_group + 2, seeks, -1)
+        mark0, mark1 = halves(marks0)
+        mark2, mark3 = halves(marks2)
+        mark4, mark5 = halves(marks4)
+        mark6, mark7 = halves(marks6)
         sub = tl.where(is_flat(mark7, flat_long, flat_short), 7, 8)
         sub = tl.where((own <= 6) & is_flat(mark6, flat_long, flat_short), 6, sub)
         sub = tl.where((own <= 5) & is_flat(mark5, flat_long, flat_short), 5, sub)
@@ -240,7 +249,7 @@ def open_positions(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_sl
     side, t = mark & 1, mark >> 1
     is_short = side == 1
     e = t + 1 + delay
-    entry = tl.load(p_market + e.to(tl.int64) * 4, mask=m, other=1.0)
+    entry = tl.load(p_market + e.to(tl.int64) * 4 + OPEN, mask=m, other=1.0)
     # Values of the formulas of stop, target and trail at the signal's bar.
     stop_read = tl.zeros([SIGNALS], tl.float64)
     aim_read = tl.zeros([SIGNALS], tl.float64)
@@ -269,7 +278,8 @@ def open_positions(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_sl
     # The first stop.
     form = tl.load(p_forms + side)
     number = tl.load(p_number + side)
-    beyond = tl.load(p_market + t.to(tl.int64) * 4 + tl.where(is_short, 1, 2), mask=m, other=1.0)
+    o_beyond = t.to(tl.int64) * 4 + tl.where(is_short, HIGH, LOW)
+    beyond = tl.load(p_market + o_beyond, mask=m, other=1.0)
     away = tl.where(form == SHARE, entry * number, stop_read)
     base = tl.where(form == BEYOND_BAR, beyond, entry)
     stop = tl.where(is_short, base + away, base - away)
@@ -323,7 +333,7 @@ def leave_kernel(p_size, p_market, p_finer, p_finer_of, p_pyramid, p_charges, p_
                  p_nexts, p_r, p_prices, p_leverages, p_notes, n_windows, n_all, capacity, n_bars,
                  row_stride, n_words, n_genes, n_rows, n_numbers, MOVES: tl.constexpr,
                  FORMULAS: tl.constexpr, KEEPS: tl.constexpr, ALL: tl.constexpr,
-                 FINER: tl.constexpr, SIGNALS: tl.constexpr,
+                 FINER: tl.constexpr, MARKETS: tl.constexpr, SIGNALS: tl.constexpr,
                  BLOCKS: tl.constexpr):  # fmt: skip
     """Exit and R of the signals that lanes take; grid (pairs times BLOCKS), SIGNALS lanes each.
 
@@ -343,7 +353,8 @@ def leave_kernel(p_size, p_market, p_finer, p_finer_of, p_pyramid, p_charges, p_
     stop moves. ALL: every signal is walked, whatever came before it; p_leverages: [P, W,
     capacity] then receives each position's worth over the account. FINER: whether p_finer and
     p_finer_of, of `engine.indicators.cuda.market.lay_out_finer`, are read; p_notes: [P, W,
-    capacity] then receives sums of LATE_GAP and the like.
+    capacity] then receives sums of LATE_GAP and the like. MARKETS: prices are those of several
+    markets, one behind the other; the last of an individual's n_genes is the number of its own.
     """
     i_p, i_w = tl.program_id(0) // BLOCKS // n_windows, tl.program_id(0) // BLOCKS % n_windows
     if i_p >= tl.load(p_size):
@@ -360,6 +371,11 @@ def leave_kernel(p_size, p_market, p_finer, p_finer_of, p_pyramid, p_charges, p_
     clock_end = tl.where(session < 0, 0, end)
     p_session = p_sessions + tl.maximum(session, 0).to(tl.int64) * row_stride
     p_genome, p_slot = p_genomes + i_p * n_genes, p_slots + i_p * n_rows
+    if MARKETS:
+        first_bar = tl.load(p_genome + n_genes - 1).to(tl.int64) * n_bars
+        p_market += 4 * first_bar
+        p_pyramid += LEVELS * first_bar
+        p_finer_of += 2 * first_bar
     p_number, p_exit = p_numbers + i_p * n_numbers, p_exits + i_p * 2
     p_list = p_marks + i_pair * capacity
     length = find_length(count, BLOCKS * SIGNALS)
@@ -421,11 +437,10 @@ def leave_kernel(p_size, p_market, p_finer, p_finer_of, p_pyramid, p_charges, p_
         is_hit = touch != NEVER
         bar = tl.where(is_hit, touch, untouched >> 3)
         p_bar = p_market + bar.to(tl.int64) * 4
-        opens = tl.load(p_bar, mask=is_taken_over, other=1.0)
-        worst = tl.load(p_bar + tl.where(is_short, 1, 2), mask=is_taken_over, other=1.0)
-        closes = tl.load(p_bar + 3, mask=is_taken_over, other=1.0)
+        opens, closes = load_two(p_bar + OPEN, is_taken_over, 1.0)
+        worst = tl.load(p_bar + tl.where(is_short, HIGH, LOW), mask=is_taken_over, other=1.0)
         if FINER:
-            other = tl.load(p_bar + tl.where(is_short, 2, 1), mask=is_taken_over, other=1.0)
+            other = tl.load(p_bar + tl.where(is_short, LOW, HIGH), mask=is_taken_over, other=1.0)
             highest, lowest = tl.where(is_short, worst, other), tl.where(is_short, other, worst)
             lower = tl.where(is_short, target, last_stop)
             upper = tl.where(is_short, last_stop, target)

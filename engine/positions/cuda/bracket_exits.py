@@ -17,6 +17,9 @@ SHARE = tl.constexpr(exit_spec.SHARE)
 NEVER = tl.constexpr(0x7FFFFFFF)
 TOP_LEVEL = tl.constexpr(3)
 
+LOW, HIGH, OPEN, CLOSE = map(tl.constexpr, range(4))
+"""Prices of a bar on a device, two of which are read at once."""
+
 
 @triton.jit
 def upper_half(price):
@@ -28,6 +31,16 @@ def upper_half(price):
 def halves(words):
     """The lower and the upper 32 bits of words."""
     return words.to(tl.int32), (words >> 32).to(tl.int32)
+
+
+@triton.jit
+def load_two(p, m, other):
+    """Two numbers from each lane's place on, where m; one instruction reads both.
+
+    Lanes read far from each other, so that each instruction costs as much as 32 others.
+    """
+    o_k = tl.arange(0, 2)[None, :]
+    return tl.split(tl.load(p[:, None] + o_k, mask=m[:, None], other=other))
 
 
 @triton.jit
@@ -48,10 +61,12 @@ def first_touch(p_market, p_pyramid, n_bars, j, last, waits, lower, upper,
             block = j >> shift
             group, own = block >> 2, block & 3
             p_group = p_pyramid + (level * n_bars + group * 4)
-            low0, low1 = halves(tl.load(p_group, mask=walks, other=0))
-            low2, low3 = halves(tl.load(p_group + 1, mask=walks, other=0))
-            high0, high1 = halves(tl.load(p_group + 2, mask=walks, other=0))
-            high2, high3 = halves(tl.load(p_group + 3, mask=walks, other=0))
+            lows, later_lows = load_two(p_group, walks, 0)
+            highs, later_highs = load_two(p_group + 2, walks, 0)
+            low0, low1 = halves(lows)
+            low2, low3 = halves(later_lows)
+            high0, high1 = halves(highs)
+            high2, high3 = halves(later_highs)
             is_near0 = (own == 0) & ((low0 <= lower_word) | (high0 >= upper_word))
             is_near1 = (own <= 1) & ((low1 <= lower_word) | (high1 >= upper_word))
             is_near2 = (own <= 2) & ((low2 <= lower_word) | (high2 >= upper_word))
@@ -68,9 +83,7 @@ def first_touch(p_market, p_pyramid, n_bars, j, last, waits, lower, upper,
             walks = walks & ((down & at_bottom) == 0) & (j <= last)
         # Words find where a price may have been touched, the price itself decides.
         near = waits & (j <= last)
-        p_bar = p_market + j.to(tl.int64) * 4
-        lowest = tl.load(p_bar + 2, mask=near, other=float("inf"))
-        highest = tl.load(p_bar + 1, mask=near, other=float("-inf"))
+        lowest, highest = load_two(p_market + j.to(tl.int64) * 4 + LOW, near, 0.0)
         is_touched = (lowest <= lower) | (highest >= upper)
         touch = tl.where(near & is_touched, j, touch)
         waits = near & (is_touched == 0)
@@ -108,6 +121,14 @@ def turn(price, is_short):
 
 
 @triton.jit
+def load_turned(p_bar, m, is_short):
+    """The best and the worst price of each lane's bar, where m, turned."""
+    lowest, highest = load_two(p_bar + LOW, m, 0.0)
+    ahead, behind = tl.where(is_short, lowest, highest), tl.where(is_short, highest, lowest)
+    return turn(ahead, is_short), turn(behind, is_short)
+
+
+@triton.jit
 def walk_bar(stop, best, found, waits, j, last, close_bar, ahead, behind, entry, target, form,
              share, reach, follow_gain, even_gain):  # fmt: skip
     """One bar of positions with a stop that moves at its close; returns the changes.
@@ -140,19 +161,13 @@ def moving_exit(p_market, j, last, close_bar, waits, best, is_short, entry, stop
     touch = tl.full([SIGNALS], NEVER, tl.int32)
     stop, best = turn(stop, is_short), turn(best, is_short)
     entry, target = turn(entry, is_short), turn(target, is_short)
-    o_ahead, o_behind = tl.where(is_short, 2, 1), tl.where(is_short, 1, 2)
     while tl.sum(waits.to(tl.int32), 0) > enough:
         p_bar = p_market + j.to(tl.int64) * 4
-        p_ahead, p_behind = p_bar + o_ahead, p_bar + o_behind
         m1, m2, m3 = waits & (j < last), waits & (j + 1 < last), waits & (j + 2 < last)
-        a0 = turn(tl.load(p_ahead, mask=waits, other=0.0), is_short)
-        b0 = turn(tl.load(p_behind, mask=waits, other=0.0), is_short)
-        a1 = turn(tl.load(p_ahead + 4, mask=m1, other=0.0), is_short)
-        b1 = turn(tl.load(p_behind + 4, mask=m1, other=0.0), is_short)
-        a2 = turn(tl.load(p_ahead + 8, mask=m2, other=0.0), is_short)
-        b2 = turn(tl.load(p_behind + 8, mask=m2, other=0.0), is_short)
-        a3 = turn(tl.load(p_ahead + 12, mask=m3, other=0.0), is_short)
-        b3 = turn(tl.load(p_behind + 12, mask=m3, other=0.0), is_short)
+        a0, b0 = load_turned(p_bar, waits, is_short)
+        a1, b1 = load_turned(p_bar + 4, m1, is_short)
+        a2, b2 = load_turned(p_bar + 8, m2, is_short)
+        a3, b3 = load_turned(p_bar + 12, m3, is_short)
         stop, best, touch, waits = walk_bar(
             stop, best, touch, waits, j, last, close_bar, a0, b0, entry, target, form, share,
             reach, follow_gain, even_gain
@@ -184,7 +199,7 @@ def exit_kernel(p_size, p_market, p_pyramid, p_rows, p_genomes, p_slots, p_windo
                 BLOCKS: tl.constexpr):  # fmt: skip
     """Exit bars of a pair's signals, SIGNALS at a time; grid (pairs times BLOCKS).
 
-    p_market: [B, 4] open, high, low, close. p_pyramid: [levels, B] for each level l the groups of
+    p_market: [B, 4] low, high, open, close. p_pyramid: [levels, B] for each level l the groups of
     four blocks of 4**l bars, each group the upper halves of four lows and of four highs, two a
     word. p_costs:
     per_side, min_risk, risk_fraction; in memory, because a number that is passed to a kernel
@@ -210,8 +225,8 @@ def exit_kernel(p_size, p_market, p_pyramid, p_rows, p_genomes, p_slots, p_windo
         m_s = o_s < count
         t = tl.load(p_bars + i_pair * capacity + o_s, mask=m_s, other=0)
         o_bar = t.to(tl.int64) * 4
-        entry = tl.load(p_market + o_bar + 4 * (1 + DELAY), mask=m_s, other=1.0)
-        low = tl.load(p_market + o_bar + 2, mask=m_s, other=1.0)
+        entry = tl.load(p_market + o_bar + 4 * (1 + DELAY) + OPEN, mask=m_s, other=1.0)
+        low = tl.load(p_market + o_bar + LOW, mask=m_s, other=1.0)
         stop = low - stop_mult * tl.load(p_reach + t - first_bar, mask=m_s, other=0.0)
         risk = entry - stop
         is_taken = m_s & (risk > entry * min_risk)

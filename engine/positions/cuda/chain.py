@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 
 from engine.accounts.ledger import ACCUMULATOR_INDEX
-from engine.positions.cuda.bracket_exits import read_finer_bars
+from engine.positions.cuda.bracket_exits import CLOSE, HIGH, LOW, OPEN, read_finer_bars
 
 WINS = tl.constexpr(ACCUMULATOR_INDEX["wins"])
 SUM_R = tl.constexpr(ACCUMULATOR_INDEX["sum_r"])
@@ -80,16 +80,16 @@ def price_kernel(p_size, p_market, p_finer, p_finer_of, p_rows, p_genomes, p_slo
         exit_bar = (trade & 0x7FFFFFFF).to(tl.int32)
         p_signal = p_market + t.to(tl.int64) * 4
         p_exit = p_market + exit_bar.to(tl.int64) * 4
-        entry = tl.load(p_signal + 4 * (1 + DELAY), mask=inside, other=1.0)
-        low = tl.load(p_signal + 2, mask=inside, other=1.0)
+        entry = tl.load(p_signal + 4 * (1 + DELAY) + OPEN, mask=inside, other=1.0)
+        low = tl.load(p_signal + LOW, mask=inside, other=1.0)
         reach = tl.load(p_reach + t - first_bar, mask=inside, other=0.0)
         stop = low - stop_mult * reach
         risk = entry - stop
         target = entry + reward * risk
-        opened = tl.load(p_exit, mask=inside, other=0.0)
-        highest = tl.load(p_exit + 1, mask=inside, other=0.0)
-        lowest = tl.load(p_exit + 2, mask=inside, other=0.0)
-        closed = tl.load(p_exit + 3, mask=inside, other=0.0)
+        opened = tl.load(p_exit + OPEN, mask=inside, other=0.0)
+        highest = tl.load(p_exit + HIGH, mask=inside, other=0.0)
+        lowest = tl.load(p_exit + LOW, mask=inside, other=0.0)
+        closed = tl.load(p_exit + CLOSE, mask=inside, other=0.0)
         if FINER:
             p_of = p_finer_of + exit_bar.to(tl.int64) * 2
             is_touched = inside & ((lowest <= stop) | (highest >= target))

@@ -165,4 +165,5 @@ def count_markets(task: Task, searches: int = 1) -> int:
     n_rows = n_rows or ROWS_OF_ONE * task.config.population
     maker = task.device().maker
     count = count_apart(maker, series, n_rows, task.config.memory)
-    return count if maker.meets_own else min(count, MOST_ENGINES)
+    is_one = maker.of_markets(task.spec, series, task.costs, len(series)) is not None
+    return count if maker.meets_own or is_one else min(count, MOST_ENGINES)

@@ -266,7 +266,7 @@ KERNELS = {
         f"leave, {moves}, {is_all}": (
             both_sides.leave_kernel,
             {"MOVES": moves, "FORMULAS": is_all, "KEEPS": is_all or not moves, "ALL": is_all,
-             "FINER": moves and not is_all, "SIGNALS": 32, "BLOCKS": 4},
+             "FINER": moves and not is_all, "MARKETS": is_all, "SIGNALS": 32, "BLOCKS": 4},
             {"p_asked": I64},
         )
         for moves, is_all in ((False, False), (True, False), (True, True))
