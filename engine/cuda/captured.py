@@ -73,6 +73,7 @@ class CapturedCalls:
         accounts: Positions on them.
         work_bytes: Room for conditions, and as much for lists.
         device: Where tensors lie.
+        rounds: Individuals that a call has room for; calls of few sizes share their graphs.
     """
 
     def __init__(
@@ -81,8 +82,10 @@ class CapturedCalls:
         accounts: Accounts,
         work_bytes: int,
         device: torch.device,
+        rounds: Callable[[int], int] = bucket,
     ) -> None:
         self._inputs, self._accounts, self._device = inputs, accounts, device
+        self._rounds = rounds
         self._most_bytes = min(GRAPH_BYTES, work_bytes // GRAPH_SHARE // N_LANES)
         self._lanes = [Lane[CapturedBuffers](device) for _ in range(N_LANES)]
         self._turns = itertools.cycle(range(N_LANES))
@@ -176,7 +179,7 @@ class CapturedCalls:
             most = self._count_most(len(group.table) * each)
             count = min(len(genomes) - begin, most)
             members = slice(begin, begin + count)
-            room = count if keeps else min(bucket(count), max(count, most))
+            room = count if keeps else min(self._rounds(count), max(count, most))
             needed = self._try(group, genomes, members, room, capacity, take, is_one=keeps)
             if needed is None:
                 self._halve(count)

@@ -34,6 +34,7 @@ from engine.indicators.cuda.market import (
 from engine.memory_plan import GPU_WORDS, HOST_ROW_BYTES, WORD_SHARES
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cuda.faults import device_errors
+from engine.runtime.cuda.graphs import bucket
 from engine.runtime.cuda.watchdog import on_device, to_device
 from engine.runtime.machine import available_cores
 from strategy.expressions import GeneValue
@@ -42,6 +43,9 @@ from strategy.rows import Rows
 
 RANK_BYTES = 8
 """Bytes of a bar: its opening among all."""
+
+FEWEST_OF_A_WAVE = 512
+"""Individuals that a call of several markets has room for, at least."""
 
 
 class CudaLanguageBackend(Backend):
@@ -117,7 +121,8 @@ class CudaLanguageBackend(Backend):
         else:
             prices = [upload_prices(of_series, self._device) for of_series in markets]
             self._accounts = WordAccounts(prices, self._axis, charges, self._device, limits)
-        self._calls = CapturedCalls(self._inputs, self._accounts, work_bytes, self._device)
+        rounds = round_up_wave if self.meets_own else bucket
+        self._calls = CapturedCalls(self._inputs, self._accounts, work_bytes, self._device, rounds)
         self._groups: tuple[Sequence[Window], list[WindowGroup]] | None = None
         self._own_groups: dict[tuple[Window, ...], WindowGroup] = {}
 
@@ -147,7 +152,7 @@ class CudaLanguageBackend(Backend):
         Those whose windows are the same bars of their markets are one call.
         """
         genomes, windows, _, out, account = sent
-        met, met_of = np.unique(own, axis=0, return_inverse=True)
+        met, met_of = number_groups(own)
         markets, alike = np.empty(len(met)), dict[tuple[Window, ...], list[int]]()
         for number, numbers in enumerate(met.tolist()):
             chosen = [windows[window_number] for window_number in numbers]
@@ -269,6 +274,21 @@ class CudaLanguageBackend(Backend):
         trend_bytes = rows_bytes // 2 if reads_trends(spec) else 0
         most_bytes = rows_bytes - steps_bytes - trend_bytes
         return DeviceRows(rows, most_bytes, steps_bytes, trend_bytes, self._device, self._workers)
+
+
+def round_up_wave(individuals: int) -> int:
+    """Individuals that a call has room for, where as many ask as searches wait.
+
+    >>> [round_up_wave(n) for n in (1, 512, 513, 3000)]
+    [512, 512, 1024, 4096]
+    """
+    return max(FEWEST_OF_A_WAVE, 1 << (individuals - 1).bit_length())
+
+
+def number_groups(own: Slots) -> tuple[Slots, Ints]:
+    """Distinct windows [n, W] that individuals meet one behind the other, and whose each has."""
+    is_other = np.append(True, (own[1:] != own[:-1]).any(axis=1))
+    return own[is_other], np.cumsum(is_other) - 1
 
 
 def list_delays(spec: Strategy, costs: Costs) -> range:
