@@ -31,6 +31,7 @@ from engine.indicators.cuda.market import (
     round_up_bars,
     upload_prices,
 )
+from engine.indicators.individuals import count_rows
 from engine.memory_plan import GPU_WORDS, HOST_ROW_BYTES, WORD_SHARES
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cuda.faults import device_errors
@@ -43,6 +44,9 @@ from strategy.rows import Rows
 
 RANK_BYTES = 8
 """Bytes of a bar: its opening among all."""
+
+MOST_SHARED = 4096
+"""Rows that several markets have in common at most."""
 
 FEWEST_OF_A_WAVE = 512
 """Individuals that a call of several markets has room for, at least."""
@@ -287,8 +291,11 @@ def round_up_wave(individuals: int) -> int:
 
 def number_groups(own: Slots) -> tuple[Slots, Ints]:
     """Distinct windows [n, W] that individuals meet one behind the other, and whose each has."""
-    is_other = np.append(True, (own[1:] != own[:-1]).any(axis=1))
-    return own[is_other], np.cumsum(is_other) - 1
+    is_first = np.zeros(len(own), np.bool_)
+    is_first[0] = True
+    changes, _ = np.nonzero(own[1:] != own[:-1])
+    is_first[1 + changes] = True
+    return own[is_first], np.cumsum(is_first) - 1
 
 
 def list_delays(spec: Strategy, costs: Costs) -> range:
@@ -318,15 +325,18 @@ class CudaLanguageMaker(GpuMaker):
     def of_markets(
         self, spec: Strategy, series: Sequence[Bars], costs: Costs, apart: int
     ) -> BackendMaker | None:
-        """See `engine.backend.BackendMaker.of_markets`: without orders, at the same times."""
+        """See `engine.backend.BackendMaker.of_markets`: without orders, at the same times.
+
+        A row is made in all markets, which pays where most searches read it.
+        """
+        if has_orders(spec, costs) or count_rows(spec, MOST_SHARED + 1) > MOST_SHARED:
+            return None
         first = series[:apart]
         are_alike = all(
             np.array_equal(bars.timestamp, first[number % apart].timestamp)
             for number, bars in enumerate(series)
         )
-        if has_orders(spec, costs) or not are_alike:
-            return None
-        return type(self)(self.devices, apart)
+        return type(self)(self.devices, apart) if are_alike else None
 
     def __call__(
         self,

@@ -9,9 +9,10 @@ import numpy as np
 from engine.backend import Floats, Ints
 from engine.indicators.keys import number_once
 from engine.indicators.row_bank import RowRead
-from strategy.expressions import Expression, GeneValue, Number
+from strategy.expressions import Arithmetic, Expression, GeneValue, Number
 from strategy.gene import Gene
 from strategy.genes import GenomeLayout
+from strategy.model import Strategy
 from strategy.nodes import Node, walk
 from strategy.rows import bound
 
@@ -92,6 +93,13 @@ def add_market(layout: GenomeLayout, count: int) -> GenomeLayout:
     return replace(layout, genes=(*layout.genes, Gene(MARKET, "int", 0.0, count - 1.0, 0.0)))
 
 
+def drop_market(layout: GenomeLayout) -> GenomeLayout:
+    """The layout without the number of a market."""
+    if layout.names[-1:] == (MARKET,):
+        return replace(layout, genes=layout.genes[:-1])
+    return layout
+
+
 def list_gene_columns(node: Node, layout: GenomeLayout) -> tuple[int, ...]:
     """Genes that decide a part's values, columns of a genome; with several markets theirs too."""
     names = {leaf.gene.name for leaf in walk(node) if isinstance(leaf, GeneValue)}
@@ -105,6 +113,23 @@ def read_row(row: Expression, layout: GenomeLayout) -> RowRead:
     columns = list_gene_columns(row, layout)
     genes = [layout.names[column] for column in columns]
     return RowRead(columns, lambda values: bound(row, dict(zip(genes, values, strict=True))))
+
+
+def is_row(node: Node) -> bool:
+    """True if a part is a row, and no arithmetic or number."""
+    return isinstance(node, Expression) and not isinstance(node, Arithmetic | GeneValue | Number)
+
+
+def count_rows(spec: Strategy, most: int) -> int:
+    """Rows that searches of a strategy read at most, and rows inside of them; up to `most`."""
+    layout, count = spec.layout, 0.0
+    rows = {node for expression in spec.expressions for node in walk(expression)}
+    for row in rows:
+        if is_row(row):
+            columns = list(list_gene_columns(row, layout))
+            kinds = layout.high[columns] - layout.low[columns] + 1.0
+            count += float(np.where(layout.is_int[columns], kinds, np.inf).prod())
+    return int(min(count, most))
 
 
 def resolve_values(setting: Node, layout: GenomeLayout, genomes: Floats) -> Floats:

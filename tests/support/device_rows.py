@@ -20,7 +20,6 @@ from engine.indicators.coders import choose_coders
 from engine.indicators.cpu.trends import build_series_rows
 from engine.indicators.cuda import row_launches
 from engine.indicators.cuda.device_rows import SeriesRows
-from engine.indicators.cuda.row_steps import MarketRow
 from engine.indicators.cuda.market import INDEX_BARS, DeviceMarket, Stretch
 from engine.indicators.cuda.row_scheduler import DeviceRowFiller
 from engine.runtime.cpu.threads import Threads
@@ -256,7 +255,7 @@ def compare_steps(device):
         with constants(SHORTEST_SEGMENT=SEGMENT, EARLY=early):
             rows = SeriesRows([host], most, 2**28, torch.device(device), Threads(1))
             made = torch.full(shape, -12345.0, dtype=torch.float64, device=device)
-            rows.make([MarketRow(0, tree) for tree in trees], made)
+            rows.make(trees, made)
         assert_same_bits(expected, made.cpu().numpy(), name)
         bars += made.numel()
     print(f"{len(every)} rows of trees, {bars} bars: every bit equal")

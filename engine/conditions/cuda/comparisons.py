@@ -19,11 +19,11 @@ from engine.conditions.cuda.kernels import compare_codes_kernel, compare_form_ke
 from engine.indicators.coders import WanderingCoder, coder_maps
 from engine.indicators.cuda.device_rows import DeviceRows, GrowingRows
 from engine.indicators.cuda.market import HIGHEST_CODE
-from engine.indicators.individuals import list_gene_columns, read_row
+from engine.indicators.individuals import drop_market, is_row, list_gene_columns, read_row
 from engine.runtime.compiling.launch import launch
 from engine.runtime.cuda.watchdog import to_device
 from strategy.conditions import Compare
-from strategy.expressions import Arithmetic, Expression, GeneValue, Number
+from strategy.expressions import Expression, GeneValue
 from strategy.genes import GenomeLayout
 
 TURNED = {">": "<", "<": ">", ">=": "<=", "<=": ">="}
@@ -142,10 +142,10 @@ class Comparisons:
         """Where codes lie."""
         return [table.values.data_ptr() for table in self._list_tables()]
 
-    def encode(self, slots: Ints, markets: Ints) -> None:
-        """Make the codes of rows in slots [n], of markets by number [n]."""
+    def encode(self, slots: Ints) -> None:
+        """Make the codes of rows in slots [n]."""
         for table in self._list_tables():
-            table.encode(self._rows.values, slots, markets)
+            table.encode(self._rows.values, slots)
 
     def decide(self, comparison: Comparison, read: Read, words: torch.Tensor) -> None:
         """Write words [n, N] of the bars at which it holds for each set of genes."""
@@ -172,13 +172,17 @@ class Comparisons:
 
     def _add_table(self, keys: Sequence[tuple[int, bool]], low: Floats, scale: Floats) -> None:
         n_bytes = -(-self._n_bars // 64) * 64
-        table = CodeTable(low, scale, self._n_bars, n_bytes, self._rows.most, self._device)
+        rows = self._rows
+        table = CodeTable(
+            low, scale, self._n_bars, n_bytes, rows.most, self._device, markets=rows.markets
+        )
         self._tables |= dict.fromkeys(keys, table)
 
     def _follow(self, row: Expression) -> tuple[Floats, Floats]:
         """Map [M, T] of the codes of rows that wander as one with default genes does."""
-        read, genes = read_row(row, self._layout), self._layout.genes
-        tree = read.name(tuple(self._layout.defaults[list(read.columns)].tolist()))
+        layout = drop_market(self._layout)
+        read, genes = read_row(row, layout), layout.genes
+        tree = read.name(tuple(layout.defaults[list(read.columns)].tolist()))
         longest = int(max((gene.high for gene in genes if gene.is_length), default=2))
         low, scale = np.empty((2, len(self._rows.hosts), self._n_bars))
         for market, host in enumerate(self._rows.hosts):
@@ -191,7 +195,7 @@ class Comparisons:
 
 
 class CodeTable(GrowingRows):
-    """Codes of rows by one map, in the rows' slots.
+    """Codes of rows by one map a market, in the rows' slots.
 
     Args:
         low: [M, T] the value at which code 1 begins in each market, or [1] of all bars.
@@ -200,35 +204,39 @@ class CodeTable(GrowingRows):
         n_bytes: Whole words of bars.
         most: Slots.
         device: Where they lie.
+        markets: M.
     """
 
     def __init__(
-        self, low: Floats, scale: Floats, n_bars: int, n_bytes: int, most: int, device: torch.device
+        self,
+        low: Floats,
+        scale: Floats,
+        n_bars: int,
+        n_bytes: int,
+        most: int,
+        device: torch.device,
+        *,
+        markets: int,
     ) -> None:
-        super().__init__(n_bytes, most, device, torch.uint8)
+        super().__init__(n_bytes, most, device, torch.uint8, markets=markets)
         self.low, self.scale = to_device(low, device), to_device(scale, device)
         self._n_bars, self._moves = n_bars, low.ndim > 1
 
-    def encode(self, rows: torch.Tensor, slots: Ints, markets: Ints) -> None:
-        """Make codes of rows [slots, T] that stand in some slots [n], of markets [n]."""
+    def encode(self, rows: torch.Tensor, slots: Ints) -> None:
+        """Make codes of rows [slots M, T] that stand in some slots [n]."""
+        together = MOST_SHARES // self.markets
 
         def make(some: Ints, out: torch.Tensor) -> None:
-            numbers = np.stack((slots[some], markets[some])).astype(np.int32)
-            there, of_market = to_device(numbers, rows.device)
-            for begin in range(0, len(some), MOST_SHARES):
-                part = slice(begin, begin + MOST_SHARES)
-                grid = -(-out.shape[1] // ENCODED), len(there[part])
-                launch(encode_kernel, grid, rows, there[part], of_market[part], self.low,
-                       self.scale, out[part],
-                       rows.shape[1], self._n_bars, out.shape[1], MOVES=self._moves,
+            there = to_device(slots[some].astype(np.int32), rows.device)
+            for begin in range(0, len(some), together):
+                of_part = there[begin : begin + together]
+                grid = -(-out.shape[1] // ENCODED), len(of_part) * self.markets
+                launch(encode_kernel, grid, rows, of_part, self.low, self.scale,
+                       out[begin * self.markets :],
+                       rows.shape[1], self._n_bars, out.shape[1], self.markets, MOVES=self._moves,
                        HIGHEST=HIGHEST_CODE, BLOCK=ENCODED)  # fmt: skip
 
         self.put(slots, make)
-
-
-def is_row(expression: Expression) -> bool:
-    """True if an expression is a row, and no arithmetic or number."""
-    return not isinstance(expression, Arithmetic | GeneValue | Number)
 
 
 def _spread(out: torch.Tensor, width: int) -> tuple[int, int]:

@@ -180,21 +180,22 @@ def encode(value, low, scale, HIGHEST: tl.constexpr):
 
 
 @triton.jit
-def encode_kernel(p_rows, p_slots, p_markets, p_low, p_scale, p_codes, row_stride, n_bars, n_bytes,
+def encode_kernel(p_rows, p_slots, p_low, p_scale, p_codes, row_stride, n_bars, n_bytes, n_markets,
                   MOVES: tl.constexpr, HIGHEST: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
     """Codes of rows, 0 where a value is not known; grid (blocks of bars, rows).
 
-    p_slots: [n] rows of p_rows [slots, row_stride]. p_low, p_scale: where code 1 begins and codes
-    per unit, of each bar of the row's market of p_markets [n] if MOVES. p_codes: [n, n_bytes]
-    receives codes, and 0 behind the last bar.
+    p_slots: [n] slots of p_rows [slots, n_markets, row_stride], whose rows stand one behind the
+    other. p_low, p_scale: where code 1 begins and codes per unit, of each bar of each market if
+    MOVES. p_codes: [n, n_markets, n_bytes] receives codes, and 0 behind the last bar.
     """
     i_row = tl.program_id(1).to(tl.int64)
-    slot = tl.load(p_slots + i_row).to(tl.int64)
+    market = i_row % n_markets
+    row = tl.load(p_slots + i_row // n_markets).to(tl.int64) * n_markets + market
     t = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     m = t < n_bars
-    value = tl.load(p_rows + slot * row_stride + t, mask=m, other=float("nan"))
+    value = tl.load(p_rows + row * row_stride + t, mask=m, other=float("nan"))
     if MOVES:
-        o_map = tl.load(p_markets + i_row).to(tl.int64) * n_bars + t
+        o_map = market * n_bars + t
         low = tl.load(p_low + o_map, mask=m, other=0.0)
         scale = tl.load(p_scale + o_map, mask=m, other=1.0)
     else:

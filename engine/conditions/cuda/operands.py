@@ -24,17 +24,17 @@ from engine.conditions.cuda.kernels import (
     remember_kernel,
 )
 from engine.indicators.cuda.device_rows import DeviceRows
-from engine.indicators.cuda.row_steps import MarketRow
 from engine.indicators.individuals import (
     Individuals,
+    drop_market,
     list_gene_columns,
     read_row,
     resolve_values,
 )
-from engine.indicators.row_bank import RowBank, RowRead
+from engine.indicators.row_bank import RowBank
 from engine.runtime.compiling.launch import launch
 from strategy.conditions import AllOf, Compare, Condition, Held, OverBars
-from strategy.expressions import GeneValue
+from strategy.expressions import Expression, GeneValue
 from strategy.genes import GenomeLayout
 
 BITS = 64
@@ -144,11 +144,8 @@ class DeviceReadings:
 
     def load(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Instructions and constants of all formulas on the device."""
-        is_alone = len(self._rows.hosts) == 1
-        reads = [
-            _name_market(read_row(node, self._layout), is_alone=is_alone)
-            for node in self._formulas.rows
-        ]
+        # A slot has the row of each market.
+        reads = [read_row(node, drop_market(self._layout)) for node in self._formulas.rows]
         self._comparisons.load()
         # A byte of codes beside eight of each value.
         most = max(1, 8 * self._rows.most // (8 + self._comparisons.n_tables))
@@ -161,10 +158,10 @@ class DeviceReadings:
         }
         return self._comparisons.code
 
-    def _fill(self, rows: Sequence[MarketRow], slots: Ints) -> None:
+    def _fill(self, trees: Sequence[Expression], slots: Ints) -> None:
         self._settle()
-        self._rows.fill(rows, slots)
-        self._comparisons.encode(slots, np.array([row.market for row in rows], np.int64))
+        self._rows.fill(trees, slots)
+        self._comparisons.encode(slots)
 
     def forget(self) -> None:
         """Let go of conditions of the population before."""
@@ -178,6 +175,8 @@ class DeviceReadings:
         slots = self._bank.bring(individuals.here)
         if slots is None:
             return None
+        if self._rows.markets > 1:
+            slots = slots * self._rows.markets + individuals.here[:, -1:].astype(np.int32)
         # Kernels get a column even if no row is read.
         arrays: Arrays = {"slots": slots if slots.size else np.zeros((len(slots), 1), np.int32)}
         rooms: Rooms = {}
@@ -292,12 +291,3 @@ class DeviceReadings:
 
     def _new_words(self, count: int) -> torch.Tensor:
         return torch.empty((count, self.n_words), dtype=torch.int64, device=self._device)
-
-
-def _name_market(read: RowRead, *, is_alone: bool) -> RowRead:
-    """A row whose name says its market, the last of its values unless it `is_alone`."""
-
-    def name(values: tuple[float, ...]) -> MarketRow:
-        return MarketRow(0 if is_alone else int(values[-1]), read.name(values))
-
-    return RowRead(read.columns, name)

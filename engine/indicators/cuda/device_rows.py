@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from engine.backend import Ints, iter_parts
-from engine.indicators.cuda.row_steps import GIVEN, MarketRow
+from engine.indicators.cuda.row_steps import GIVEN
 from engine.indicators.cuda.step_rows import StepRows
 from engine.indicators.cuda.trends import Trends
 from engine.indicators.trend_spec import TRENDS, has_room, is_trend
@@ -39,9 +39,10 @@ class GrowingRows:
         most: Slots.
         device: Where they lie.
         kind: Of their values.
-        first: Rows that there is room for at first.
+        first: Slots that there is room for at first.
+        markets: M, of each of which a slot has a row.
 
-    `values` are the rows [room, T].
+    `values` are the rows [room M, T].
     """
 
     def __init__(
@@ -52,31 +53,34 @@ class GrowingRows:
         kind: torch.dtype = torch.float64,
         *,
         first: int = FIRST_ROWS,
+        markets: int = 1,
     ) -> None:
-        self.most = max(most, 1)
-        self.values = torch.empty((min(first, self.most), n_bars), dtype=kind, device=device)
+        self.most, self.markets = max(most, 1), markets
+        shape = min(first, self.most) * markets, n_bars
+        self.values = torch.empty(shape, dtype=kind, device=device)
 
     def put(self, slots: Ints, make: Callable[[Ints, torch.Tensor], None]) -> None:
-        """Have rows made into slots [n]; `make` gets the numbers of rows and their slots."""
-        room, needed = len(self.values), int(slots.max(initial=-1)) + 1
+        """Have rows made into slots [n]; `make` gets numbers of slots, and their rows."""
+        each = self.markets
+        room, needed = len(self.values) // each, int(slots.max(initial=-1)) + 1
         if needed > room:
             old = self.values
-            shape = min(max(2 * room, needed), self.most), old.shape[1]
+            shape = min(max(2 * room, needed), self.most) * each, old.shape[1]
             self.values = torch.empty(shape, dtype=old.dtype, device=old.device)
-            self.values[:room] = old
+            self.values[: room * each] = old
         numbers = np.arange(len(slots))
         if (slots == slots[:1] + numbers).all():
-            make(numbers, self.values[needed - len(slots) : needed])
+            make(numbers, self.values[(needed - len(slots)) * each : needed * each])
             return
-        for part in iter_parts(len(slots), TOGETHER):
-            made = torch.empty_like(self.values[: len(part)])
+        for part in iter_parts(len(slots), max(TOGETHER // each, 1)):
+            made = torch.empty_like(self.values[: len(part) * each])
             make(part, made)
-            for row, slot in zip(made, slots[part].tolist(), strict=True):
-                self.values[slot] = row
+            for rows, slot in zip(made.split(each), slots[part].tolist(), strict=True):
+                self.values[slot * each : (slot + 1) * each] = rows
 
 
 class SeriesRows:
-    """Makes rows of markets with the same times, those of a kind together.
+    """Makes rows of M markets with the same times; of each tree one row a market.
 
     Args:
         hosts: Of each market, on the host.
@@ -101,91 +105,95 @@ class SeriesRows:
         self._step_bytes, self._trend_bytes = step_bytes, trend_bytes
         self.n_bars = len(hosts[0].series)
         self._steps = StepRows(hosts, device, self._give, step_bytes)
-        self._trends: dict[int, Trends] = {}
+        self._trends: Trends | None = None
         self._higher: dict[tuple[int, int], tuple[SeriesRows, torch.Tensor]] = {}
-        self._largest = [float(host.series.close.max(initial=0.0)) for host in hosts]
+        self._largest = max(float(host.series.close.max(initial=0.0)) for host in hosts)
 
-    def make(self, rows: Sequence[MarketRow], out: torch.Tensor) -> None:
-        """Make rows into out [n, T]."""
-        steps = [self._steps.find(row) for row in rows]
+    def make(self, trees: Sequence[Expression], out: torch.Tensor) -> None:
+        """Make rows of trees without genes into out [n M, T]."""
+        steps = [self._steps.find(tree) for tree in trees]
         given = [number for number, step in enumerate(steps) if step.form == GIVEN]
         if given:
-            _put(given, out, self._give([rows[number] for number in given]))
+            self._put(given, out, self._give([trees[number] for number in given]))
         made = [number for number, step in enumerate(steps) if step.form != GIVEN]
         self._steps.make([steps[number] for number in made], out, made)
 
-    def _give(self, rows: Sequence[MarketRow]) -> torch.Tensor:
-        """Rows [n, T] that no step makes."""
-        out = torch.empty((len(rows), self.n_bars), dtype=torch.float64, device=self._device)
+    def _give(self, trees: Sequence[Expression]) -> torch.Tensor:
+        """Rows [n M, T] of trees that no step makes."""
+        shape = len(trees) * len(self._hosts), self.n_bars
+        out = torch.empty(shape, dtype=torch.float64, device=self._device)
         alike: dict[object, list[int]] = {}
-        for number, (market, tree) in enumerate(rows):
+        for number, tree in enumerate(trees):
             kind: object = None
             if isinstance(tree, Higher):
                 kind = tree.minutes, tree.offset
-            elif is_trend(tree) and has_room(self._largest[market], _lengths(tree)):
-                kind = market, TRENDS[tree.label]
+            elif is_trend(tree) and has_room(self._largest, _lengths(tree)):
+                kind = TRENDS[tree.label]
             alike.setdefault(kind, []).append(number)
         for kind, numbers in alike.items():
-            some = [rows[number] for number in numbers]
+            some = [trees[number] for number in numbers]
             if kind is None:
                 made = move_tensor(self._from_host(some), self._device)
-            elif isinstance(some[0].tree, Higher):
-                made = self._from_higher(some)
+            elif isinstance(kind, bool):
+                made = self._compute_trends(some, is_script=kind)
             else:
-                made = self._compute_trends(some)
-            _put(numbers, out, made)
+                made = self._from_higher(some)
+            self._put(numbers, out, made)
         return out
 
-    def _compute_trends(self, rows: Sequence[MarketRow]) -> torch.Tensor:
-        """Rows [n, T] of adaptive trends of one kind and market."""
-        market, tree = rows[0]
-        assert is_trend(tree)
-        if market not in self._trends:
+    def _compute_trends(self, calls: Sequence[Expression], *, is_script: bool) -> torch.Tensor:
+        if self._trends is None:
             # Sides, averages and what rows are made of take a share each.
-            most = self._trend_bytes // (3 * len(self._hosts))
-            close = self._hosts[market].series.close
-            self._trends[market] = Trends(close[None], most, self._device)
+            closes = np.stack([host.series.close for host in self._hosts])
+            self._trends = Trends(closes, self._trend_bytes // 3, self._device)
         tuples = [
-            [whole(parameter) for parameter in row.tree.parameters]
-            for row in rows
-            if isinstance(row.tree, Call)
+            [whole(parameter) for parameter in call.parameters]
+            for call in calls
+            if isinstance(call, Call)
         ]
-        is_script = TRENDS[tree.label]
-        return self._trends[market].rows(np.array(tuples), is_script=is_script)[:, 0]
+        return self._trends.rows(np.array(tuples), is_script=is_script).flatten(0, 1)
 
-    def _from_higher(self, rows: Sequence[MarketRow]) -> torch.Tensor:
-        """Rows [n, T] of higher bars, of one length."""
-        trees = [row.tree for row in rows if isinstance(row.tree, Higher)]
-        inner = [MarketRow(row.market, tree.inner) for row, tree in zip(rows, trees, strict=True)]
-        (key,) = {(tree.minutes, tree.offset) for tree in trees}
+    def _from_higher(self, trees: Sequence[Expression]) -> torch.Tensor:
+        """Rows [n M, T] of higher bars, of one length."""
+        inner = [tree.inner for tree in trees if isinstance(tree, Higher)]
+        (key,) = {(tree.minutes, tree.offset) for tree in trees if isinstance(tree, Higher)}
         if key not in self._higher:
             hosts = [host.higher(*key)[0] for host in self._hosts]
             _, newest = self._hosts[0].higher(*key)
-            higher = SeriesRows(
+            rows = SeriesRows(
                 hosts, self._step_bytes, self._trend_bytes, self._device, self._workers
             )
             # Behind the last bar stands an unknown one.
             places = np.where(newest < 0, len(hosts[0].series), newest)
-            self._higher[key] = higher, to_device(places, self._device)
-        higher, there = self._higher[key]
-        shape = len(rows), higher.n_bars + 1
-        made = torch.full(shape, torch.nan, dtype=torch.float64, device=self._device)
-        if higher.n_bars:
-            higher.make(inner, made[:, :-1])
-        return made[:, there]
+            self._higher[key] = rows, to_device(places, self._device)
+        rows, there = self._higher[key]
+        shape = len(trees) * len(self._hosts), rows.n_bars
+        made = torch.empty(shape, dtype=torch.float64, device=self._device)
+        if rows.n_bars:
+            rows.make(inner, made)
+        return torch.nn.functional.pad(made, (0, 1), value=torch.nan)[:, there]
 
-    def _from_host(self, rows: Sequence[MarketRow]) -> torch.Tensor:
-        host = torch.empty((len(rows), self.n_bars), dtype=torch.float64)
-        values = host.numpy()
+    def _from_host(self, trees: Sequence[Expression]) -> torch.Tensor:
+        made = torch.empty((len(trees) * len(self._hosts), self.n_bars), dtype=torch.float64)
+        values = made.numpy()
 
         def work(thread: int) -> None:
-            for index in range(thread, len(rows), self._workers.count):
+            for index in range(thread, len(values), self._workers.count):
+                number, market = divmod(index, len(self._hosts))
                 # A row that is equal at every bar may be one number.
-                market, tree = rows[index]
-                values[index] = self._hosts[market].of(tree)
+                values[index] = self._hosts[market].of(trees[number])
 
-        self._workers.run(work, len(rows))
-        return host
+        self._workers.run(work, len(values))
+        return made
+
+    def _put(self, places: list[int], out: torch.Tensor, rows: torch.Tensor) -> None:
+        """Copy rows [n M, T] to the trees with these numbers; at once if these are a stretch."""
+        each, first, last = len(self._hosts), places[0], places[-1] + 1
+        if last - first == len(places):
+            out[first * each : last * each] = rows
+            return
+        for number, of_tree in zip(places, rows.split(each), strict=True):
+            out[number * each : (number + 1) * each] = of_tree
 
 
 class DeviceRows(GrowingRows):
@@ -206,27 +214,17 @@ class DeviceRows(GrowingRows):
         device: torch.device,
         workers: Threads,
     ) -> None:
-        n_bars = len(hosts[0].series)
-        first = FIRST_ROWS * len(hosts)
-        super().__init__(n_bars, most_bytes // (8 * n_bars), device, first=first)
+        n_bars, markets = len(hosts[0].series), len(hosts)
+        super().__init__(n_bars, most_bytes // (8 * n_bars * markets), device, markets=markets)
         self.hosts = hosts
         self._made = SeriesRows(hosts, step_bytes, trend_bytes, device, workers)
 
-    def fill(self, rows: Sequence[MarketRow], slots: Ints) -> None:
-        """Make rows into slots."""
-        self.put(slots, lambda some, out: self._made.make([rows[n] for n in some], out))
+    def fill(self, trees: Sequence[Expression], slots: Ints) -> None:
+        """Make rows of trees without genes into slots."""
+        self.put(slots, lambda some, out: self._made.make([trees[n] for n in some], out))
 
 
 def _lengths(call: Call) -> tuple[int, ...]:
     """Base lengths of an adaptive trend's families."""
     return tuple(whole(parameter) for parameter in call.parameters[:6])
 
-
-def _put(places: list[int], out: torch.Tensor, rows: torch.Tensor) -> None:
-    """Copy rows to their places; without an index if these are a stretch."""
-    first, last = places[0], places[-1] + 1
-    if last - first == len(places):
-        out[first:last] = rows
-        return
-    for number, row in zip(places, rows, strict=True):
-        out[number] = row

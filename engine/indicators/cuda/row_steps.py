@@ -4,7 +4,7 @@ from collections.abc import Callable, Container
 from dataclasses import dataclass
 from functools import partial
 from math import inf, isqrt
-from typing import NamedTuple, cast
+from typing import cast
 
 from engine.indicators.trend_spec import QUICKEST, SLOWEST
 from strategy.expressions import Arithmetic, Call, Clock, Column, Expression, Number, holds_row
@@ -28,13 +28,6 @@ FINITE = frozenset("+-*/") | {"minimum", "maximum", "abs"}
 """Steps with infinite results as unknown ones."""
 
 
-class MarketRow(NamedTuple):
-    """A row of one of several markets with the same times."""
-
-    market: int  # its number
-    tree: Expression  # without genes
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class RowStep:
     """A row and its parts; equal ones of a `StepBook` are one."""
@@ -45,7 +38,6 @@ class RowStep:
     also: int = 0  # another one
     tree: Expression | None = None  # of a given row, or one that begins anew with each session
     is_shared: bool = False  # whether rows of any lengths read it
-    market: int = 0  # of a step with a tree
 
 
 class StepBook:
@@ -53,11 +45,10 @@ class StepBook:
 
     Args:
         rows: Of the series.
-        market: Its number among several.
     """
 
-    def __init__(self, rows: Rows, market: int = 0) -> None:
-        self._rows, self._market = rows, market
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
         self._known: dict[object, RowStep] = {}
 
     def find(self, tree: Expression) -> RowStep:
@@ -75,13 +66,10 @@ class StepBook:
                 return build(self.add, *map(self.find, read), *map(whole, tree.parameters))
         if isinstance(tree, Clock) and tree.name in SESSIONS:
             operands = tuple(map(self.find, map(Column, SESSIONS[tree.name])))
-            return self._known.setdefault(
-                tree, RowStep(tree.name, operands, 0, 0, tree, not tree.parameters, self._market)
-            )
+            step = RowStep(tree.name, operands, tree=tree, is_shared=not tree.parameters)
+            return self._known.setdefault(tree, step)
         is_shared = isinstance(tree, Column | Clock)
-        return self._known.setdefault(
-            tree, RowStep(GIVEN, tree=tree, is_shared=is_shared, market=self._market)
-        )
+        return self._known.setdefault(tree, RowStep(GIVEN, tree=tree, is_shared=is_shared))
 
     def add(self, form: str, *operands: RowStep | float, whole: int = 0, also: int = 0) -> RowStep:
         """A step of others."""

@@ -1,4 +1,4 @@
-"""The launches that make rows of one series on the device, step after step."""
+"""The launches that make rows of markets on the device, step after step."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
@@ -24,7 +24,6 @@ from engine.indicators.cuda.row_steps import (
     GIVEN,
     SESSIONS,
     WINDOWS,
-    MarketRow,
     RowStep,
     StepBook,
 )
@@ -43,12 +42,12 @@ Launch = Callable[[list[torch.Tensor]], None]
 
 
 class StepRows:
-    """Rows of markets with the same times.
+    """Rows of M markets with the same times; of each tree one row a market.
 
     Args:
         hosts: Of each market, on the host.
         device: Where rows lie.
-        give: Makes rows [n, T] that no step makes.
+        give: Makes rows [n M, T] of trees that no step makes.
         most_bytes: Memory for rows that others are made of, while these are.
     """
 
@@ -56,30 +55,29 @@ class StepRows:
         self,
         hosts: Sequence[Rows],
         device: torch.device,
-        give: Callable[[Sequence[MarketRow]], torch.Tensor],
+        give: Callable[[Sequence[Expression]], torch.Tensor],
         most_bytes: int,
     ) -> None:
         self._series, self._bars = hosts[0].series, len(hosts[0].series)
-        self._device, self._give = device, give
-        self._most = max(most_bytes // (VALUE_BYTES * max(self._bars, 1)), 1)
-        self._books = [StepBook(host, market) for market, host in enumerate(hosts)]
+        self._markets, self._device, self._give = len(hosts), device, give
+        self._most = max(most_bytes // (VALUE_BYTES * self._markets * max(self._bars, 1)), 1)
+        self._book = StepBook(hosts[0])
         # Rows that many others read, and where they lie.
         self._held: list[torch.Tensor] = []
         self._kept: dict[RowStep, int] = {}
         self._base = torch.empty(1, dtype=torch.float64, device=device)
 
-    def find(self, row: MarketRow) -> RowStep:
-        """The step that makes a row."""
-        return self._books[row.market].find(row.tree)
+    def find(self, tree: Expression) -> RowStep:
+        """The step that makes a row of a tree without genes."""
+        return self._book.find(tree)
 
     def make(self, steps: Sequence[RowStep], out: torch.Tensor, numbers: Sequence[int]) -> None:
-        """Make rows of steps, each into the one of out [n, T] that has its number."""
-        first = self._locate(out)
-        places = [first + number * out.stride(0) for number in numbers]
+        """Make rows of steps, each into the M of out [n M, T] that have its number."""
+        first, step = self._locate(out), self._markets * self._bars
+        places = [first + number * step for number in numbers]
         for wanted, made in self._cut(steps, places):
             self._make(wanted, made)
-        for book in self._books:
-            book.forget(self._kept)
+        self._book.forget(self._kept)
 
     def _cut(
         self, steps: Sequence[RowStep], places: Sequence[int]
@@ -92,8 +90,7 @@ class StepRows:
         made: dict[RowStep, int] = {}
         for step, place in zip(steps, places, strict=True):
             # A row has one place: a row read elsewhere too is copied.
-            is_there = step in made or step in self._kept
-            own = self._books[0].add("copy", step) if is_there else step
+            own = self._book.add("copy", step) if step in made or step in self._kept else step
             self._note(own, made)
             wanted[own] = place
             if len(made) >= self._most:
@@ -118,7 +115,7 @@ class StepRows:
             if step.form != GIVEN:
                 is_weighed = step.form == CHAIN and isinstance(step.operands[2], RowStep)
                 alike.setdefault((level, step.form, is_weighed), []).append(step)
-        tables = _Tables(places, self._bars)
+        tables = _Tables(places, self._bars, self._markets)
         launches = [self._plan(alike[key], tables) for key in sorted(alike, key=lambda key: key[0])]
         there = tables.send(self._device, self._locate)
         for run in launches:
@@ -140,13 +137,11 @@ class StepRows:
                 rows.setdefault((step.is_shared, step.form == GIVEN), []).append(step)
         for (is_shared, is_given), steps in rows.items():
             if is_given:
-                tensor = self._give(
-                    [MarketRow(step.market, cast(Expression, step.tree)) for step in steps]
-                )
+                tensor = self._give([cast(Expression, step.tree) for step in steps])
             else:
-                tensor = torch.empty((len(steps), self._bars), **self._kind)
-            first = self._locate(tensor)
-            places |= {step: first + k * self._bars for k, step in enumerate(steps)}
+                tensor = torch.empty((len(steps) * self._markets, self._bars), **self._kind)
+            first, each = self._locate(tensor), self._markets * self._bars
+            places |= {step: first + k * each for k, step in enumerate(steps)}
             held[is_shared].append(tensor)
         return places, held
 
@@ -167,7 +162,7 @@ class StepRows:
             return self._plan_windows(steps, tables)
         if form in SESSIONS:
             return self._plan_sessions(steps, tables)
-        table, n, count = tables.add(steps), len(steps), len(steps[0].operands)
+        table, n, count = tables.add(steps), len(steps) * self._markets, len(steps[0].operands)
 
         def run(there: list[torch.Tensor]) -> None:
             launch(bar_kernel, (n, -(-self._bars // TILE)), self._base, there[table], n,
@@ -179,6 +174,7 @@ class StepRows:
         # Windows of about one length have about as many blocks.
         steps = sorted(steps, key=lambda step: -step.whole)
         form, windows = steps[0].form, np.array([step.whole for step in steps], np.int64)
+        windows = windows.repeat(self._markets)
         shares = share_blocks(windows, self._bars)
         table = tables.add(steps, shares)
         return lambda there: launch_windows(
@@ -191,7 +187,7 @@ class StepRows:
             sessions = find_sessions(self._series, cast(Clock, step.tree))
             # A job is a session.
             jobs.append(tables.build([step]).repeat(sessions.shape[1], axis=1))
-            jobs[-1][1:5] = sessions
+            jobs[-1][1:5] = np.tile(sessions, self._markets)
         joined = np.concatenate(jobs, axis=1)
         table, n = tables.add_table(joined), joined.shape[1]
         longest = int((joined[2] - joined[1]).max())
@@ -208,7 +204,7 @@ class StepRows:
         if not is_weighed:
             weights = np.array([step.operands[2] for step in steps], np.float64)
         order = np.argsort(-weights, kind="stable")
-        cut = cut_chains(weights[order], self._bars)
+        cut = cut_chains(weights[order].repeat(self._markets), self._bars)
         table, cuts = tables.add([steps[k] for k in order.tolist()]), tables.add_numbers(cut)
         width = -(-self._bars // int(cut[0].min()))
         return lambda there: launch_chains(
@@ -238,18 +234,19 @@ class _Tables:
     """Tables of launches, on their way to the device in one go.
 
     Args:
-        places: Where rows lie.
+        places: Where rows of the first market lie; others follow.
         n_bars: T.
+        markets: M.
     """
 
-    def __init__(self, places: dict[RowStep, int], n_bars: int) -> None:
-        self._places, self._bars = places, n_bars
+    def __init__(self, places: dict[RowStep, int], n_bars: int, markets: int) -> None:
+        self._places, self._bars, self._markets = places, n_bars, markets
         self._parts: list[Ints] = []
         self._tables: list[Ints] = []
         self._numbers: dict[float, int] = {}
 
     def add(self, steps: Sequence[RowStep], also: Ints | None = None) -> int:
-        """Add a table of steps of one form, with other second numbers if given; its number."""
+        """Add a table of steps of one form, with other second numbers [n M] if given."""
         table = self.build(steps)
         table[4] = table[4] if also is None else also
         return self.add_table(table)
@@ -260,7 +257,7 @@ class _Tables:
         return self.add_numbers(table)
 
     def build(self, steps: Sequence[RowStep]) -> Ints:
-        """A table of steps of one form, which is not added yet."""
+        """A table [lines, n M] of steps of one form, which is not added yet."""
         count, places, numbers = len(steps[0].operands), self._places, self._numbers
         table = np.zeros((LINES + count, len(steps)), np.int64)
         table[0], table[2] = [places[step] for step in steps], self._bars
@@ -273,6 +270,11 @@ class _Tables:
                 numbers.setdefault(one, len(numbers)) if isinstance(one, float) else places[one]
                 for one in operands
             ]
+        table = table.repeat(self._markets, axis=1)
+        onward = np.tile(np.arange(self._markets) * self._bars, len(steps))
+        table[0] += onward
+        for k in range(count):
+            table[LINES + k] += onward * (1 - (table[NUMBERS] >> k & 1))
         return table
 
     def add_numbers(self, numbers: Ints) -> int:

@@ -6,11 +6,12 @@ from typing import Any
 from engine.batch import Engine
 from engine.devices import choose_strategy_backend
 from engine.fast_case import find_fast_case
+from engine.indicators.individuals import count_rows
 from engine.memory_plan import count_apart
 from engine.runtime.machine import available_cores
 from engine.workload import GPU_START_S
 from optimizer.evidence.jobs.asking import AskingWorkers
-from optimizer.evidence.jobs.estimates import ROWS_OF_ONE
+from optimizer.evidence.jobs.estimates import MOST_ROWS, ROWS_OF_ONE
 from optimizer.evidence.jobs.executor import MachineShare, limit
 from optimizer.evidence.jobs.in_step import InStepSetup, Job, OnWindows, Result
 from optimizer.evidence.jobs.workers import Pool, Workers
@@ -162,7 +163,7 @@ def count_markets(task: Task, searches: int = 1) -> int:
     # Conditions of strategies in words come and go with a population.
     n_rows = searches * int(task.workload().row_bars / sum(map(len, series)))
     n_rows = min(n_rows, find_fast_case(task.spec, task.costs).most_rows)
-    n_rows = n_rows or ROWS_OF_ONE * task.config.population
+    n_rows = n_rows or count_rows(task.spec, MOST_ROWS)
     maker = task.device().maker
     count = count_apart(maker, series, n_rows, task.config.memory)
     is_one = maker.of_markets(task.spec, series, task.costs, len(series)) is not None
