@@ -16,9 +16,6 @@ from engine.batch import Engine
 from engine.cuda import accounts, captured, order_accounts
 from engine.cuda.language import CudaLanguageBackend, CudaLanguageMaker
 from engine.devices import Device
-from engine.groups import Group, evaluate_groups
-from engine.out_of_core import create_engine
-from strategy import words as w
 from tests.golden.cases import CASES, TINY, make_world
 from tests.golden.results import (
     backtest_by_engine,
@@ -29,7 +26,8 @@ from tests.golden.results import (
 from tests.support.interpreted_orders import walk_by_one_lane
 from tests.support.interpreter import repeat_nothing
 from tests.support.limited import draw_finer_account
-from tests.support.parity import assert_same_bits, assert_same_engines
+from tests.support.market_waves import compare_markets, write_codes
+from tests.support.parity import assert_same_engines
 from tests.support.worlds import make_bars, random_genomes
 
 walk_by_one_lane()
@@ -98,22 +96,6 @@ def compare_short_lists(name):
     print(f"{name}: lists that grow, every bit equal")
 
 
-def write_codes():
-    """Rows against genes and against each other, now and a bar ago, and stops that move."""
-    span, other = w.length("span", 4, 2, 9), w.length("other", 12, 10, 30)
-    quick, slow = w.ema(w.close, span), w.sma(w.close, other)
-    loud = w.zscore(w.volume, w.length("loud", 9, 5, 20))
-    return w.strategy(
-        "Compares in every way.",
-        long=w.crosses_above(quick, slow)
-        | ((loud > w.gene("least", 0.5, 0.2, 2)) & (quick >= slow)),
-        short=w.crosses_below(quick, slow) & (w.gene("most", 0.6, 0.3, 0.9) > w.close_location),
-        exit_long=loud <= w.gene("quiet", -0.5, -2, 0),
-        stop=w.from_entry(w.gene("far", 2, 0.5, 4) * w.rma(w.true_range, 9)),
-        trail=w.trail(w.share(0.03)), break_even=0.5, max_hold=20,
-    )  # fmt: skip
-
-
 def compare_codes():
     """Comparisons by codes on two series."""
     strategy = write_codes()
@@ -124,36 +106,6 @@ def compare_codes():
     windows = Window.whole(series[0]), Window(1, 5, 80)
     sums = assert_same_everywhere(strategy, random_genomes(strategy, 5, 2), series, windows)
     print(f"codes: {sums[:, :, 0].sum():.0f} trades, every bit equal")
-
-
-def compare_markets():
-    """Populations in three markets of two series with other prices at the same times."""
-    fair = w.vwap(0)
-    early = w.strategy(
-        "Rows of sessions and of higher bars, arithmetic with a gene, and an exit by the clock.",
-        long=(w.close < fair - w.gene("far", 0.1, 0, 1) * w.std(w.close, 5))
-        & (w.higher(60, w.close) > w.higher(60, w.ema(w.close, 3))),
-        short=w.within(w.close > fair, w.length("span", 2, 1, 4)),
-        stop=w.share(0.02), target=w.level(fair), session=w.session_exit(),
-    )  # fmt: skip
-    for strategy in (write_codes(), early):
-        series = [bars for seed in range(3) for bars in (make_bars(seed, 150), make_bars(seed, 90))]
-        windows = [Window(number, 10 * (number % 2), len(series[number])) for number in range(6)]
-        genomes = random_genomes(strategy, 8, 2)
-        groups = [
-            Group(genomes[:5], (2, 3), is_account=True), Group(genomes[3:], (0, 1)),
-            Group(genomes[2:4], (4, 5), is_account=True), Group(genomes[:3], (1,)),
-        ]  # fmt: skip
-        expected, actual = (
-            evaluate_groups(create_engine(strategy, series, windows, device=device, apart=2), groups)
-            for device in ("cpu", INTERPRETED)
-        )
-        for (sums, account), (of_one, account_of_one) in zip(actual, expected, strict=True):
-            assert_same_bits(of_one, sums, "markets")
-            if account is not None:
-                assert_same_bits(account_of_one, account, "markets")
-        trades = sum(sums[:, :, 0].sum() for sums, _ in actual)
-        print(f"markets: {trades:.0f} trades, every bit equal")
 
 
 def main():
@@ -171,7 +123,7 @@ def main():
     compare_short_lists("frugal")
     compare_limited_ladder()
     compare_codes()
-    compare_markets()
+    compare_markets(INTERPRETED)
 
 
 if __name__ == "__main__":
