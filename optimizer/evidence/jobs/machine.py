@@ -24,8 +24,9 @@ MOST_PAIRS = 2**20
 """Of individuals and windows that searches of a wave ask for at once: 256 MB of accumulators."""
 
 MOST_ENGINES = 8
-"""Of a wave whose markets have an engine each, which take turns at Python's lock: null searches of
-two examples took 0.30 and 0.31 s alone on an H200, 0.22 and 0.25 by eight, 0.23 and 0.39 by 32."""
+"""Of a wave whose markets have an engine each, as of strategies with orders, which take turns at
+Python's lock: null searches of two examples took 0.30 and 0.31 s alone on an H200, 0.22 and 0.25 by
+eight, 0.23 and 0.39 by 32."""
 
 
 class ThisMachine:
