@@ -16,7 +16,6 @@ from strategy.model import Strategy
 from strategy.nodes import Node, walk
 from strategy.rows import bound
 
-
 MARKET = "market met"
 """Name that no gene of a strategy has: which of several markets an individual meets."""
 

@@ -15,7 +15,7 @@ PROGRAMS = {
     "rows": ("device_rows", (), 6),
     "trends": ("interpreted_trends", (), 1),
     "fast case": ("interpreted", ("seller_exhaustion", "accounts"), 2),
-    "words": ("interpreted_words", (), 11),
+    "words": ("interpreted_words", (), 12),
 }
 """Programs, what each of them compares, and how often it says that it did."""
 

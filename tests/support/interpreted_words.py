@@ -123,7 +123,7 @@ def main():
     compare_short_lists("frugal")
     compare_limited_ladder()
     compare_codes()
-    compare_markets(INTERPRETED)
+    print(f"markets: {compare_markets(INTERPRETED)} trades, every bit equal")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Comparisons on one series, or on its likes in other markets: by codes of one byte where a row meets a gene or another row.
+"""Comparisons on one series: by codes of one byte where a row meets a gene or another row.
 
 Codes of both sides are those of one monotone map. Unlike codes compare as the values do; where they
 are equal the values are looked at. Rows compared with genes have a map over the bounds of

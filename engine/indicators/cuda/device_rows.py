@@ -75,7 +75,9 @@ class GrowingRows:
         for part in iter_parts(len(slots), max(TOGETHER // each, 1)):
             made = torch.empty_like(self.values[: len(part) * each])
             make(part, made)
-            for rows, slot in zip(made.split(each), slots[part].tolist(), strict=True):
+            for rows, slot in zip(
+                made.view(len(part), each, -1), slots[part].tolist(), strict=True
+            ):
                 self.values[slot * each : (slot + 1) * each] = rows
 
 
@@ -192,7 +194,7 @@ class SeriesRows:
         if last - first == len(places):
             out[first * each : last * each] = rows
             return
-        for number, of_tree in zip(places, rows.split(each), strict=True):
+        for number, of_tree in zip(places, rows.view(len(places), each, -1), strict=True):
             out[number * each : (number + 1) * each] = of_tree
 
 
@@ -227,4 +229,3 @@ class DeviceRows(GrowingRows):
 def _lengths(call: Call) -> tuple[int, ...]:
     """Base lengths of an adaptive trend's families."""
     return tuple(whole(parameter) for parameter in call.parameters[:6])
-
