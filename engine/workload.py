@@ -35,9 +35,9 @@ longest window, which are walked one after the other: walks of 512 individuals o
 sixteen cores of its host."""
 
 GPU_BAR_OF_FORMULAS_S = 1e-6
-"""Seconds of each bar of a new market there. A wave of 100 null markets of 35,040 bars began in 0.3 s
-on an H200, and its first calls took 2.5 s more for rows of donchian_trail: 0.8e-6 a bar. Then each
-of its searches, 100 generations of 512 individuals, took 0.075 s."""
+"""Seconds of each bar of a new market there. A wave of 100 null markets of 35,040 bars began in 0.3
+s on an H200, and its first calls took 2.5 s more for rows of donchian_trail: 0.8e-6 a bar. Then
+each of its searches, 100 generations of 512 individuals, took 0.075 s."""
 
 CORE_ROW_RATE = 0.2e9
 """Bars of rows per second and core: 1,561 rows of 35,040 bars in 130 ms on two cores of an EPYC."""
