@@ -325,11 +325,12 @@ class CudaLanguageMaker(GpuMaker):
     def of_markets(
         self, spec: Strategy, series: Sequence[Bars], costs: Costs, apart: int
     ) -> BackendMaker | None:
-        """See `engine.backend.BackendMaker.of_markets`: without orders, at the same times.
+        """See `engine.backend.BackendMaker.of_markets`: at the same times, no orders, no limits.
 
         A row is made in all markets, which pays where most searches read it.
         """
-        if has_orders(spec, costs) or count_rows(spec, MOST_SHARED + 1) > MOST_SHARED:
+        is_plain = not (costs.has_limits or has_orders(spec, costs))
+        if not is_plain or count_rows(spec, MOST_SHARED + 1) > MOST_SHARED:
             return None
         first = series[:apart]
         are_alike = all(
