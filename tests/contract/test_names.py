@@ -22,7 +22,7 @@ PREPOSITION = re.compile(
 KNOWN = frozenset({
     "all_of", "any_of", "held", "joined", "jumps_of", "quality_of", "quirks_of", "trades_of",
     "charged", "scaled", "is_in", "is_before", "place_of", "_evaluate_before",
-    "pick_of", "stop_at", "limit_at",
+    "pick_of", "stop_at", "limit_at", "filled",
 })  # fmt: skip
 """Words that people write in strategies and Python, and a few of before the rule."""
 
