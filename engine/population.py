@@ -258,6 +258,9 @@ class PopulationEncoder:
         values = [read for read in reads if read is not None]
         asked = [known for known in dict.fromkeys(self._conditions) if known is not None]
         self._readings = Readings(rows, spec.layout, workers, asked, values, capacity)
+        self._asked = [
+            None if known is None else self._readings.part(known) for known in self._conditions
+        ]
         self._formula, ends = write_formula(*map(self._readings.part, values))
         self._spans = np.zeros((len(reads), 2), np.int64)
         self._spans[[read is not None for read in reads]] = np.stack([ends[:-1], ends[1:]], 1)
@@ -287,10 +290,11 @@ class PopulationEncoder:
         other._costs = costs
         return other
 
-    def encode(self, genomes: Floats) -> CodedPopulation | OrderedPopulation:
-        """Individuals [P, G], valid until the next call."""
+    def encode(self, genomes: Floats, span: tuple[int, int]) -> CodedPopulation | OrderedPopulation:
+        """Individuals [P, G] on a span of bars, valid until the next call."""
         read, count = self._readings, len(genomes)
-        read.begin(genomes)
+        # Orders of earlier bars may stand at the first one.
+        read.begin(genomes, None if self.has_orders else span)
         (entries, exits, cancels), addresses = self._choose_words(count)
         leaves = read.leaves(self._formula, np.arange(count))
         sessions, session_of = self._find_sessions(count)
@@ -348,9 +352,9 @@ class PopulationEncoder:
         And where the words lie.
         """
         choices, addresses = np.full((3, count, 2), -1, np.int64), [np.empty(0, np.int64)]
-        for number, condition in enumerate(self._conditions):
+        for number, condition in enumerate(self._asked):
             if condition is not None:
-                words = self._readings.words(self._readings.part(condition))
+                words = self._readings.words(condition)
                 distinct, set_of = np.unique(words, return_inverse=True)
                 choices[number // 2, :, number % 2] = sum(map(len, addresses)) + set_of
                 addresses.append(distinct)

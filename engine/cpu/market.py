@@ -85,7 +85,7 @@ class CpuMarket:
 
     def signals(self, genome: Floats, window: Window) -> Slots:
         """Bars [S] of a window with an entry signal of one side, and not both at the market."""
-        population = self._encoder.encode(genome[None])
+        population = self._encoder.encode(genome[None], (window.start, window.end))
         nothing = np.zeros_like(population.words[0])
         longs, shorts = (
             nothing if number < 0 else population.words[number]
@@ -101,7 +101,9 @@ class CpuMarket:
         self, genomes: Floats, ranges: Ints, *, lists_all: bool = False
     ) -> tuple[Work, Floats]:
         """Begin by `begin_population` or `begin_orders`."""
-        spec, costs, population = self._spec, self._costs, self._encoder.encode(genomes)
+        spec, costs = self._spec, self._costs
+        span = int(ranges[:, 0].min()), int(ranges[:, 1].max())
+        population = self._encoder.encode(genomes, span)
         if isinstance(population, CodedPopulation):
             per_side, min_risk, fraction = costs.per_side, costs.min_risk, costs.risk_fraction
             charges = Charges(float(per_side), float(min_risk), float(fraction), lists_all)

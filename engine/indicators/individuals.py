@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import lru_cache
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -110,8 +111,14 @@ def list_gene_columns(node: Node, layout: GenomeLayout) -> tuple[int, ...]:
 def read_row(row: Expression, layout: GenomeLayout) -> RowRead:
     """A row as a bank knows it: by its tree without genes."""
     columns = list_gene_columns(row, layout)
-    genes = [layout.names[column] for column in columns]
-    return RowRead(columns, lambda values: bound(row, dict(zip(genes, values, strict=True))))
+    genes = tuple(layout.names[column] for column in columns)
+    return RowRead(columns, lambda values: _bind(row, genes, values))
+
+
+@lru_cache(2**14)
+def _bind(row: Expression, genes: tuple[str, ...], values: tuple[float, ...]) -> Expression:
+    """A row for values of its genes; markets of many searches ask for the same."""
+    return bound(row, dict(zip(genes, values, strict=True)))
 
 
 def is_row(node: Node) -> bool:

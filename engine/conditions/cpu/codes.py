@@ -13,7 +13,8 @@ import numpy as np
 from engine.conditions.cpu.parts import holds_gene
 from engine.indicators.coders import map_wandering
 from engine.runtime.compiling.loops import compiled_uncounted, compiled_unlocked
-from engine.runtime.cpu.bitset import FULL, ONE, Words
+from engine.runtime.cpu.bitset import EMPTY, FULL, ONE, Words
+from engine.runtime.cpu.row_memory import SlotMemory
 from engine.runtime.cpu.simd4 import take
 from engine.runtime.cpu.simd8 import (
     EIGHT,
@@ -32,7 +33,7 @@ from engine.runtime.cpu.simd64 import (
     store_codes,
 )
 from engine.runtime.cpu.threads import Threads
-from engine.runtime.cpu.types import Codes, Floats, Ints
+from engine.runtime.cpu.types import Floats, Ints
 from strategy.conditions import AllOf, Compare, Condition, split_conjunction
 from strategy.expressions import Arithmetic, GeneValue, holds_row
 from strategy.genes import GenomeLayout
@@ -45,9 +46,6 @@ WITHIN_BOUNDS = HIGHEST_CODE - 5
 
 AHEAD = 2048
 """Bytes by which codes are fetched before they are compared: processors stop at ends of pages."""
-
-TOGETHER = 64
-"""Most rows with codes side by side."""
 
 SAME = np.repeat(np.arange(HIGHEST_CODE + 1, dtype=np.uint8), CODES)
 """Every code at as many bars as are compared at once, in place of a row's for a number."""
@@ -131,41 +129,33 @@ class RowCodes:
 
     def __init__(self, code_map: CodeMap, n_bars: int) -> None:
         self.map, self._n_bars = code_map, n_bars
-        self._blocks: list[Codes] = []
-        # Of each slot: where its codes lie, and whether they are those of its row.
-        self._addresses = np.empty(0, np.int64)
+        self._width = -(-n_bars // CODES) * CODES
+        self._memory = SlotMemory(self._width)
         self._is_there = np.empty(0, np.bool_)
 
     def bring(self, slots: Ints, rows: Ints, workers: Threads) -> Ints:
         """Where codes of slots [n] lie; rows of all slots lie at addresses."""
-        more = len(rows) - len(self._addresses)
-        if more:
-            self._addresses = np.concatenate([self._addresses, np.zeros(more, np.int64)])
-            self._is_there = np.concatenate([self._is_there, np.zeros(more, np.bool_)])
+        more = np.zeros(len(rows) - len(self._is_there), np.bool_)
+        self._is_there = np.concatenate([self._is_there, more])
         missing = np.unique(slots[~self._is_there[slots]])
         if missing.size:
-            self._make_room(missing[self._addresses[missing] == 0])
-            shared, places, sources = np.zeros(1, np.int64), self._addresses[missing], rows[missing]
+            shared, places, sources = (
+                np.zeros(1, np.int64),
+                self._memory.bring(missing),
+                rows[missing],
+            )
             workers.run(
-                lambda _: encode_each(sources, *self.map, self._n_bars, shared, places),
+                lambda _: encode_each(
+                    sources, *self.map, self._n_bars, self._width, shared, places
+                ),
                 len(missing),
             )
             self._is_there[missing] = True
-        return self._addresses[slots]
+        return self._memory.bring(slots)
 
     def forget(self, slots: Ints) -> None:
         """Take up other rows in slots."""
         self._is_there[slots[slots < len(self._is_there)]] = False
-
-    def _make_room(self, slots: Ints) -> None:
-        """Room for codes of slots, in whole words of bars."""
-        width = -(-self._n_bars // CODES) * CODES
-        for begin in range(0, len(slots), TOGETHER):
-            some = slots[begin : begin + TOGETHER]
-            block = np.zeros((len(some), width), np.uint8)
-            self._blocks.append(block)
-            first = block.__array_interface__["data"][0]
-            self._addresses[some] = first + width * np.arange(len(some))
 
 
 class CodedSides(NamedTuple):
@@ -180,7 +170,14 @@ class CodedSides(NamedTuple):
 
 @compiled_unlocked
 def encode_each(
-    rows: Ints, low: Floats, scale: Floats, moves: int, n_bars: int, shared: Ints, places: Ints
+    rows: Ints,
+    low: Floats,
+    scale: Floats,
+    moves: int,
+    n_bars: int,
+    width: int,
+    shared: Ints,
+    places: Ints,
 ) -> None:
     """Codes of one row after another, while other threads encode others.
 
@@ -190,6 +187,7 @@ def encode_each(
         scale: Likewise.
         moves: Likewise.
         n_bars: T.
+        width: Codes of each row; behind the last bar they are 0.
         shared: [1] of all threads, counts the rows that were begun.
         places: [n] addresses that receive the codes.
     """
@@ -209,11 +207,15 @@ def encode_each(
                 above = position if position > 0.0 else 0.0
                 code = 1 + int(above if above < HIGHEST_CODE - 1.0 else HIGHEST_CODE - 1.0)
             store_code(place + k, code)
+        for k in range(n_bars, width):
+            store_code(place + k, 0)
         u = take(shared, 0)
 
 
 @compiled_unlocked
-def decide_coded(sides: CodedSides, others: Ints, shared: Ints, out: Words) -> None:
+def decide_coded(
+    sides: CodedSides, others: Ints, first: int, last: int, shared: Ints, out: Words
+) -> None:
     """Decide where all of some comparisons hold, of one individual after another.
 
     Other threads take others.
@@ -222,21 +224,26 @@ def decide_coded(sides: CodedSides, others: Ints, shared: Ints, out: Words) -> N
         sides: Both sides of the comparisons, of which one at least has a number: behind the last
             bar codes are 0, as those of no number are.
         others: [U, J] addresses of words that must hold as well.
+        first: Place of the first word that is read.
+        last: One past the last one's; all others are 0.
         shared: [1] of all threads, counts the individuals that were begun.
         out: [U, N] receives the bars at which they hold.
     """
-    n_words = out.shape[1]
-    equal = np.empty((sides.is_strict.size, n_words), np.uint64)
+    equal = np.empty((sides.is_strict.size, out.shape[1]), np.uint64)
     u = take(shared, 0)
     while u < out.shape[0]:
-        out[u] = FULL
+        out[u] = EMPTY
+        for i in range(first, last):
+            out[u, i] = FULL
         for k in range(others.shape[1]):
-            for i in range(n_words):
+            for i in range(first, last):
                 out[u, i] &= load_indirect_word(others, u, k, i)
         for k in range(sides.is_strict.size):
             larger, smaller = sides.codes[u, k, 0], sides.codes[u, k, 1]
             by_larger, by_smaller = sides.code_steps[k, 0], sides.code_steps[k, 1]
-            for i in range(n_words):
+            larger += by_larger * first
+            smaller += by_smaller * first
+            for i in range(first, last):
                 expect_number(larger + AHEAD)
                 expect_number(smaller + AHEAD)
                 above, equal[k, i] = compare_codes(larger, smaller)
@@ -244,10 +251,10 @@ def decide_coded(sides: CodedSides, others: Ints, shared: Ints, out: Words) -> N
                 larger += by_larger
                 smaller += by_smaller
         # Values are looked up where they are on their way already.
-        for i in range(n_words):
+        for i in range(first, last):
             if out[u, i] != 0:
                 expect_values(sides, u, i, equal, out[u, i])
-        for i in range(n_words):
+        for i in range(first, last):
             if out[u, i] != 0:
                 out[u, i] = settle_word(sides, u, i, equal, out[u, i])
         u = take(shared, 0)

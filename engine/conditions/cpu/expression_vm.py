@@ -94,8 +94,10 @@ def decide_each(
     while u < rows.shape[0]:
         for first in range(0, n_bars[u], TOGETHER):
             count = min(TOGETHER, n_bars[u] - first)
-            compute(left, rows, numbers, u, first, count, stack, 0)
-            compute(right, rows, numbers, u, first, count, stack, 1)
+            # No literal: the formula would be compiled once more for it.
+            for side in range(2):
+                steps = right if side else left
+                compute(steps, rows, numbers, u, first, count, stack, side)
             for q in range(relations.size):
                 for i in range((count + LAST_BIT) // WORD):
                     word = compare_word(stack.places, i * WORD, relations[q])

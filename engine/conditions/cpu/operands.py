@@ -20,7 +20,6 @@ from engine.conditions.cpu.candidates import (
 )
 from engine.conditions.cpu.codes import (
     SAME,
-    Coded,
     CodedSides,
     RowCodes,
     code_conjunction,
@@ -103,7 +102,8 @@ class Readings:
         self._relations: dict[tuple[int, int], set[int]] = {}
         self._bounded: dict[int, Bounded] = {}
         self._is_sparse: dict[int, bool] = {}
-        self._coded: dict[int, Coded] = {}
+        self._coded: dict[int, tuple[list[Part], list[Part]]] = {}
+        self._outermost: set[int] = set()
         self._row_codes: dict[Name, RowCodes] = {}
         self._passing: set[Name] = set()
         self._kept = cast(ArrayCache, rows.kept)
@@ -111,11 +111,14 @@ class Readings:
         self._word_tables: dict[Name, KeyedArrays] = {}
         self._scratch = Scratch()
         self.begin(layout.defaults[None])
-        self._passing = self._list_passing([self.part(condition) for condition in conditions])
+        asked = [self.part(condition) for condition in conditions]
+        self._passing, self._outermost = self._list_passing(asked), self._list_outermost(asked)
         self._places = self._list_places([self.part(value) for value in values])
         reads = [read_row(cast(Expression, part.node), layout) for part in self._places]
         self._arrays = RowArrays(rows, workers)
-        self._bank = RowBank(reads, capacity, self._fill_rows, grows=True)
+        # Not of this object: nothing collects cycles in a program.
+        fill = partial(_fill_rows, self._arrays, self._row_codes)
+        self._bank = RowBank(reads, capacity, fill, grows=True)
 
     @property
     def n_rows(self) -> int:
@@ -132,8 +135,13 @@ class Readings:
         """Words N that hold all bars."""
         return (self.n_bars + LAST_BIT) // WORD
 
-    def begin(self, genomes: Floats) -> None:
-        """Take up another population [P, G]."""
+    def begin(self, genomes: Floats, span: tuple[int, int] | None = None) -> None:
+        """Take up another population [P, G], whose conditions are read in a span of bars, or all.
+
+        Conditions with real genes may be false at other bars.
+        """
+        first, last = (0, self.n_bars) if span is None else span
+        self._span = first // WORD, min((last + LAST_BIT) // WORD, self.n_words)
         self.individuals = Individuals(genomes, self._layout)
         if self._kept.let_go != self._let_go:
             # Nothing that was let go may be held here.
@@ -156,15 +164,22 @@ class Readings:
                 sides = self._relations.setdefault((parts[0].number, parts[1].number), set())
                 sides.add(RELATIONS[node.relation])
             self._parts[node] = made
-            if isinstance(node, AllOf) and (bounded := bound_conjunction(node, self._layout)):
-                self._bounded[made.number] = bounded
-                for condition in (bounded.impossible, *bounded.compares, *bounded.rest):
-                    self.part(condition)
-            if isinstance(node, AllOf) and (coded := code_conjunction(node, self._layout)):
-                self._coded[made.number] = coded
-                for condition in (*coded.compares, *coded.rest):
-                    self.part(condition)
+            if isinstance(node, AllOf):
+                self._prepare(made, node)
         return self._parts[node]
+
+    def _prepare(self, part: Part, conjunction: AllOf) -> None:
+        """Look for faster ways to decide a conjunction."""
+        coded = code_conjunction(conjunction, self._layout)
+        if coded:
+            compares, rest = ([self.part(each) for each in some] for some in coded)
+            self._coded[part.number] = compares, rest
+        bounded = bound_conjunction(conjunction, self._layout)
+        # Codes decide as fast at all bars.
+        if bounded and not (coded and set(bounded.compares) <= set(coded.compares)):
+            self._bounded[part.number] = bounded
+            for condition in (bounded.impossible, *bounded.compares, *bounded.rest):
+                self.part(condition)
 
     def values(self, setting: Node) -> Floats:
         """The value [P] of a constant or a gene."""
@@ -194,12 +209,6 @@ class Readings:
             self._slots = slots.astype(np.int64)
         column: Ints = self._slots[:, self._places[row]]
         return column
-
-    def _fill_rows(self, trees: Sequence[Expression], slots: Ints) -> None:
-        """Compute rows into slots; codes of former rows are none of theirs."""
-        self._arrays.fill(trees, slots)
-        for codes in self._row_codes.values():
-            codes.forget(slots)
 
     def _list_places(self, values: Sequence[Part]) -> dict[Part, int]:
         """The rows that comparisons and these values read, and places of them."""
@@ -249,9 +258,8 @@ class Readings:
         for part in self._parts.values():
             bounded = self._bounded.get(part.number)
             conditions = (bounded.impossible, *bounded.rest) if bounded else ()
-            if part.number in self._coded:
-                conditions += self._coded[part.number].rest
-            for below in (*part.below, *map(self.part, conditions)):
+            _, rest = self._coded.get(part.number, ((), ()))
+            for below in (*part.below, *map(self.part, conditions), *rest):
                 if isinstance(below.node, Condition):
                     names.add(name_words(below))
                     if below.columns != part.columns or not self._are_whole(part.columns):
@@ -259,6 +267,13 @@ class Readings:
             if isinstance(part.node, Compare):
                 names.add(name_sides(part))
         return names - lasting
+
+    def _list_outermost(self, asked: Sequence[Part]) -> set[int]:
+        """Numbers of conditions that no other part reads."""
+        read = [below for part in self._parts.values() for below in part.below]
+        read += [below for _, rest in self._coded.values() for below in rest]
+        read += [self.part(rest) for bounded in self._bounded.values() for rest in bounded.rest]
+        return {part.number for part in asked} - {part.number for part in read}
 
     def _word_addresses(
         self,
@@ -319,8 +334,8 @@ class Readings:
         if self._pays(part, chosen):
             return self._decide_candidates(self._bounded[part.number], chosen)[None]
         if part.number in self._coded:
-            coded = self._coded[part.number]
-            return self._decide_coded(coded.compares, coded.rest, chosen)[None]
+            span = self._span if part.number in self._outermost else (0, self.n_words)
+            return self._decide_coded(*self._coded[part.number], chosen, span)[None]
         below = [
             self.words(condition, chosen)
             for condition in part.below
@@ -402,33 +417,36 @@ class Readings:
     def _compare_sides(self, part: Part, relations: Ints, chosen: Ints) -> Words:
         """Words [Q, n, N] of several relations of the same two sides."""
         if is_coded(part.node, self._layout):
-            compare = part.node
+            compares = [
+                replace(part, node=replace(part.node, relation=cast(Relation, relation)))
+                for relation, number in RELATIONS.items()
+                if number in relations
+            ]
+            span = 0, self.n_words
             return np.stack(
-                [
-                    self._decide_coded(
-                        (replace(compare, relation=cast(Relation, relation)),), (), chosen
-                    )
-                    for relation, number in RELATIONS.items()
-                    if number in relations
-                ]
+                [self._decide_coded([compare], [], chosen, span) for compare in compares]
             )
         n_bars = np.full(len(chosen), self.n_bars)
         return self._decide(part, self._read_sides(part, chosen), relations, n_bars)
 
     def _decide_coded(
-        self, compares: Sequence[Compare], rest: Sequence[Condition], chosen: Ints
+        self,
+        compares: Sequence[Part],
+        rest: Sequence[Part],
+        chosen: Ints,
+        span: tuple[int, int],
     ) -> Words:
-        """Words [n, N] of where some comparisons and all other conditions hold."""
+        """Words [n, N] of where some comparisons and all other conditions hold, in a span of N."""
         shape = len(chosen), len(compares), 2
         codes, values = np.empty(shape, np.int64), np.empty(shape, np.int64)
         code_steps, value_steps = np.zeros(shape[1:], np.int64), np.zeros(shape[1:], np.int64)
         genes = np.ascontiguousarray(self.individuals.here[chosen].T)
+        relations = [cast(Compare, compare.node).relation for compare in compares]
         for k, compare in enumerate(compares):
-            sides = [self.part(compare.left), self.part(compare.right)]
-            row_codes = self._find_codes(sides)
-            for side, part in enumerate(sides):
+            row_codes = self._find_codes(compare.below)
+            for side, part in enumerate(compare.below):
                 # For "less" the right side is the larger one.
-                at = k, side ^ (compare.relation in LESS)
+                at = k, side ^ (relations[k] in LESS)
                 if part in self._places:
                     slots = self._find_slots(part)[chosen]
                     rows = self._arrays.addresses
@@ -438,13 +456,13 @@ class Readings:
                     gene = genes[part.columns[0]]
                     codes[:, *at] = SAME.ctypes.data + WORD * row_codes.map.encode(gene)
                     values[:, *at] = gene.ctypes.data + ITEM * np.arange(len(gene))
-        is_strict = np.array([compare.relation in STRICT for compare in compares], np.int64)
+        is_strict = np.array([relation in STRICT for relation in relations], np.int64)
         coded = CodedSides(codes, code_steps, values, value_steps, is_strict)
         others = np.empty((len(chosen), len(rest)), np.int64)
         for number, condition in enumerate(rest):
-            others[:, number] = self.words(self.part(condition), chosen)
+            others[:, number] = self.words(condition, chosen)
         shared, words = np.zeros(1, np.int64), self._scratch.take(len(chosen), self.n_words)
-        self._workers.run(lambda _: decide_coded(coded, others, shared, words), len(chosen))
+        self._workers.run(lambda _: decide_coded(coded, others, *span, shared, words), len(chosen))
         return words
 
     def _find_codes(self, sides: Sequence[Part]) -> RowCodes:
@@ -476,3 +494,12 @@ class Readings:
 
         self._workers.run(compute, len(n_bars))
         return words
+
+
+def _fill_rows(
+    arrays: RowArrays, row_codes: dict[Name, RowCodes], trees: Sequence[Expression], slots: Ints
+) -> None:
+    """Compute rows into slots; codes of former rows are none of theirs."""
+    arrays.fill(trees, slots)
+    for codes in row_codes.values():
+        codes.forget(slots)

@@ -11,6 +11,7 @@ from engine.indicators.cpu.trends import TrendForm
 from engine.indicators.plan import group_rows
 from engine.indicators.row_bank import RowName
 from engine.indicators.trend_spec import is_trend
+from engine.runtime.cpu.row_memory import SlotMemory
 from engine.runtime.cpu.simd4 import LANES
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints, Market
@@ -18,6 +19,9 @@ from strategy.expressions import Call, Column, Expression
 from strategy.rows import Rows
 
 NO_CODES = np.empty(0, np.uint8)
+
+ITEM = 8
+"""Bytes of a value."""
 
 
 class RowArrays:
@@ -34,6 +38,7 @@ class RowArrays:
 
     def __init__(self, rows: Rows, workers: Threads) -> None:
         self._rows, self._workers = rows, workers
+        self._memory = SlotMemory(len(rows.series) * ITEM)
         self._arrays: dict[int, Floats] = {}
         self.addresses = np.empty(0, np.int64)
 
@@ -41,8 +46,10 @@ class RowArrays:
         """Compute rows of trees without genes into slots."""
         forms = [find_form(tree) for tree in trees]
         known = [index for index, form in enumerate(forms) if form is not None]
-        n_bars = len(self._rows.series)
-        rows: dict[int, Floats] = {index: np.empty(n_bars) for index in known}
+        self._memory.bring(slots[known])
+        rows: dict[int, Floats] = {
+            index: self._memory.view(int(slots[index])).view(np.float64) for index in known
+        }
         self._compute_known([forms[k] for k in known], list(rows.values()))
         parts = self._share_trees(trees, [k for k, form in enumerate(forms) if form is None])
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from data.bars import Bars
-from engine.runtime.compiling.loops import compiled_loop, compiled_uncounted
+from engine.runtime.compiling.loops import compiled_uncounted
 from engine.runtime.cpu.bitset import NEVER
 from engine.runtime.cpu.simd8 import (
     EIGHT,
@@ -35,8 +35,8 @@ class Extremes(NamedTuple):
 
 def build_extremes(open_: Floats, high: Floats, low: Floats, close: Floats) -> Extremes:
     """Prices [T] of a series with their extremes."""
-    # A copy, as the other: for an array that cannot be written it would be compiled once more.
-    extremes = [-_largest(-low), _largest(high.copy())]
+    firsts = np.arange(0, len(low), BLOCK)
+    extremes = [np.minimum.reduceat(low, firsts), np.maximum.reduceat(high, firsts)]
     return Extremes(_pad_columns([low, high, open_, close]), _pad_columns(extremes))
 
 
@@ -99,15 +99,6 @@ def eight_reached(prices: Floats, levels: Levels, first: int) -> int:
         gone = best - eight_times(sign * levels.entry)
         reached |= bits_at_least(gone, eight_times(levels.gain))
     return reached
-
-
-@compiled_loop
-def _largest(values: Floats) -> Floats:
-    """The largest value of each block, the last one's of as many as there are."""
-    maxima = np.empty((values.size + BLOCK - 1) // BLOCK)
-    for block in range(maxima.size):
-        maxima[block] = values[block * BLOCK : (block + 1) * BLOCK].max()
-    return maxima
 
 
 def _pad_columns(columns: list[Floats]) -> Floats:

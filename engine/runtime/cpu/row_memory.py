@@ -14,7 +14,12 @@ from contextlib import contextmanager, suppress
 import numpy as np
 import numpy.typing as npt
 
+from engine.runtime.cpu.types import Ints
+
 Memory = npt.NDArray[np.uint8]
+
+LEAST_SLOTS = 64
+"""Slots with memory at first."""
 
 _KEPT: list[Memory] = []
 
@@ -57,6 +62,35 @@ def take_row_memory(n_bytes: int) -> Memory:
             del _KEPT[k]
         _KEPT.append(_map(n_bytes))
         return _KEPT[-1]
+
+
+class SlotMemory:
+    """Memory of slots, which comes with them: as much as there is, so that its parts are few.
+
+    Args:
+        width: Bytes of a slot, whole words.
+    """
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._slots: list[Memory] = []
+        self._addresses = np.empty(0, np.int64)
+
+    def bring(self, slots: Ints) -> Ints:
+        """Where slots [n] lie."""
+        known = len(self._slots)
+        if (needed := int(slots.max(initial=-1)) + 1) > known:
+            count = max(needed - known, known, LEAST_SLOTS)
+            block = take_row_memory(count * self._width).reshape(count, self._width)
+            first = block.__array_interface__["data"][0]
+            places = first + self._width * np.arange(count)
+            self._addresses = np.concatenate([self._addresses, places])
+            self._slots += list(block)
+        return self._addresses[slots]
+
+    def view(self, slot: int) -> Memory:
+        """The bytes of a slot that was brought."""
+        return self._slots[slot]
 
 
 def _map(n_bytes: int) -> Memory:
