@@ -27,6 +27,7 @@ from optimizer.evidence.jobs.estimates import MOST_ROWS, ROWS_OF_ONE
 from optimizer.evidence.ledger import LedgerRecord
 from optimizer.evidence.lookahead import CausalRecord, estimate_causality_seconds
 from optimizer.evidence.null import NullRecord, NullSettings, estimate_null_seconds
+from optimizer.evidence.out_of_sample import Unseen
 from optimizer.evidence.pick import PickRecord
 from optimizer.evidence.power import PowerRecord
 from optimizer.evidence.robust import CHECKED, RobustRecord
@@ -226,6 +227,8 @@ def add_verdict(
     if judgement.schedule is not None:
         facts = _judge_schedule(facts, judgement.schedule, held_out, command)
     answer = _build_answer(result, judgement)
+    if answer is not None:
+        answer = replace(answer, folds=_read_mean(facts.folds), held_out=_read_mean(facts.held_out))
     judged = replace(judgement, verdict=decide(facts), answer=answer)
     expected = None if pick is None else expect_member(result, judged, pick.member)
     if answer is not None and expected is not None:
@@ -233,6 +236,11 @@ def add_verdict(
         growth = None if year is None or year.is_r else year.mean
         answer = replace(answer, expected=expected.mean, expected_cagr=growth)
     return replace(judged, expected=expected, answer=answer)
+
+
+def _read_mean(unseen: Unseen | None) -> float | None:
+    """Mean R a trade; None without trades."""
+    return None if unseen is None or not unseen.trades else unseen.mean_r.value
 
 
 def _judge_schedule(

@@ -25,6 +25,9 @@ class RunAnswer(Payload):
     # Expected mean R on other bars; None if unknown, and for a schedule.
     expected: float | None = None
     expected_cagr: float | None = None  # growth a year that goes with it
+    # Mean R a trade of folds together, and of the pick on held-out bars; None where not known.
+    folds: float | None = None
+    held_out: float | None = None
 
 
 def mapping_or_empty(value: object) -> Mapping[str, object]:

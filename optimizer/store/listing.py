@@ -60,6 +60,8 @@ class RunSummary:
     wealth: float | None = None  # e-value of its search; None before null searches
     expected: float | None = None  # mean R a trade of its pick on other bars; None where not known
     expected_cagr: float | None = None  # growth a year that goes with it
+    folds: float | None = None  # mean R a trade of folds together; None where not known
+    held_out: float | None = None  # mean R a trade on held-out bars
     question: str | None = None  # digest of its whole question but the seed
     goals: tuple[str, str] | None = None  # digests of its bars, and of its goals on them
     tags: tuple[str, ...] = ()  # that a person gave it, as the `note`

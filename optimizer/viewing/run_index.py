@@ -1,4 +1,4 @@
-"""The index of runs: a line each, of which only what has changed is read anew."""
+"""The index of runs: a line each; only changed runs are read anew."""
 
 import threading
 from collections.abc import Mapping
@@ -26,6 +26,8 @@ COLUMNS = {
     "symbols": "",
     "pick": "strength of the pick; with a schedule of the account of all steps, as what follows",
     "expected": "R a trade that the pick is expected to earn on other bars, after selection",
+    "folds": "R a trade of picks of folds, on bars after those that they were searched on",
+    "held out": "R a trade on bars that were held out, once they are opened",
     "CAGR": "what equity gained a year, of a pick on the bars that were searched",
     "expected CAGR": "the same where the pick earns the R that is expected of it",
     "drawdown": "deepest fall of equity",
@@ -35,6 +37,9 @@ COLUMNS = {
     "note": "",
 }
 """Columns of the index, and what they are where a word is not enough."""
+
+NUMBERS = ("pick", "expected", "folds", "held out", "CAGR", "expected CAGR", "drawdown", "trades")
+"""Columns of numbers, which a filter compares."""
 
 WATCHED = (DATABASE, f"{DATABASE}-wal", OWNER, LABELS)
 """Files of a run without whose change its line stays."""
@@ -68,7 +73,7 @@ class RunIndex:
         return runs
 
     def find(self, run_id: str) -> Path:
-        """Folder of a run of the listing; no path is made of what a client sends.
+        """Folder of a run of the listing; no path is made of words of a client.
 
         Raises:
             StoreError: When there is no such run, in a sentence.
@@ -127,6 +132,8 @@ def _build_row(place: int, run: RunSummary) -> Mapping[str, object]:
         (symbols or run.data or "", None),
         (number(run.strength), run.strength),
         (number(run.expected), run.expected),
+        (number(run.folds), run.folds),
+        (number(run.held_out), run.held_out),
         (fraction(run.cagr), run.cagr),
         (fraction(run.expected_cagr), run.expected_cagr),
         (fraction(run.max_drawdown), run.max_drawdown),

@@ -40,7 +40,7 @@ from optimizer.viewing.pages import (
     make_report,
     render_page,
 )
-from optimizer.viewing.run_index import COLUMNS, RunIndex, list_rows, read_signature
+from optimizer.viewing.run_index import COLUMNS, NUMBERS, RunIndex, list_rows, read_signature
 from optimizer.viewing.today import COLUMNS as TODAY
 from optimizer.viewing.today import FOLLOW, MOST_FOLLOWED, list_followed, read_today
 from strategy.errors import StrategyError
@@ -61,7 +61,7 @@ EXPECTED = (OptimizerError, DataError, EngineError, StrategyError)
 
 
 class Viewer:
-    """The application, and what it keeps between requests.
+    """The application, and its memory between requests.
 
     Args:
         runs: Folder of runs.
@@ -272,7 +272,7 @@ class Viewer:
 @cache
 def make_index() -> str:
     """The index as a page, which a stream fills."""
-    return render_page("index.html", columns=COLUMNS, most=MOST_COMPARED)
+    return render_page("index.html", columns=COLUMNS, numbers=NUMBERS, most=MOST_COMPARED)
 
 
 async def show_scan(_: Request) -> Response:

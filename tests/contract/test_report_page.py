@@ -145,6 +145,8 @@ def test_the_page_draws_everything_and_asks_for_nothing(
         for chart in CHARTS:
             place = page.page.locator(f'figure[data-chart="{chart}"] .plot .main-svg')
             assert (place.count() > 0) == (is_deep or chart != "front3d"), chart
+        page.page.click('figure[data-chart="answer"] summary')
+        page.page.locator('figure[data-chart="answer"] tbody tr').first.wait_for()
         assert page.page.evaluate("document.documentElement.scrollWidth") == width
 
 

@@ -166,11 +166,11 @@ def test_the_index_is_a_line_a_run(asker, runs, run_id):
         (newer,) = next(states)["rows"]
     texts = [text for text, _ in row["cells"]]
     assert texts[0] == run_id
-    assert [key for _, key in row["cells"]][4:10] == [
-        summary.strength, summary.expected, summary.cagr, summary.expected_cagr,
-        summary.max_drawdown, summary.trades,
+    assert [key for _, key in row["cells"]][4:12] == [
+        summary.strength, summary.expected, summary.folds, summary.held_out, summary.cagr,
+        summary.expected_cagr, summary.max_drawdown, summary.trades,
     ]  # fmt: skip
-    assert newer["cells"][11][0].endswith("newer")
+    assert newer["cells"][13][0].endswith("newer")
 
 
 def test_a_damaged_list_of_searches_is_a_line(asker, runs, run_id):

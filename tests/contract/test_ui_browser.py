@@ -2,6 +2,7 @@
 
 import shutil
 from contextlib import contextmanager
+from importlib.resources import files
 
 import pytest
 
@@ -19,6 +20,10 @@ from tests.support.viewing import GrowingRun, serving
 pytestmark = pytest.mark.slow
 
 MARKUP = "<img src=x onerror=alert(1)><script>alert(2)</script>"
+
+AXE = """axe.run(document, {iframes: false}).then(({ violations }) =>
+    violations.map(({ id, nodes }) => [id, nodes.slice(0, 3).map(({ html }) => html)]))"""
+"""Rules that a page breaks, each with some of its places."""
 
 
 @pytest.fixture
@@ -96,6 +101,13 @@ def test_keys_lead_from_the_index_to_trades(chromium, asker, runs):
         page.keyboard.type("OTHER")
         assert rows.count() == 1
         assert page.inner_text("#count").startswith("1 of 2 runs. Of 1 search")
+        for text, count, is_read in (
+            ("trades > 0", 1, True), ("drawdown<-1%", 0, True), ("sharpe > 1", 1, False)
+        ):  # fmt: skip
+            page.fill("#where", text)
+            assert rows.count() == count
+            assert ("is no comparison of" in page.inner_text("#count")) is not is_read
+        page.fill("#where", "")
         press_until(page, "Tab", "th[data-column='7'] button")
         page.keyboard.press("Enter")
         assert page.get_attribute("th[data-column='7']", "aria-sort") == "descending"
@@ -185,3 +197,29 @@ def test_texts_of_a_run_stay_texts(chromium, asker, runs):
                 wait_until(page, lambda: figure.locator("tbody tr").count() > 1)  # noqa: B023
                 names = figure.locator("tbody td:first-child").all_inner_texts()
                 assert set(names) == {"first", "second"}
+
+
+def test_every_page_can_be_used_by_all(chromium, asker, runs):
+    """No page has a finding of axe, light or dark, and none is wider than its window.
+
+    Axe comes with `pip install '.[dev]'`.
+    """
+    kept = pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is missing")
+    axe = (files(kept) / "axe.min.js").read_text(encoding="utf-8")
+    shutil.copytree(runs / "first", runs / "second")
+    pages = {
+        "/": "#runs tbody tr", "/run/first": "#report", "/run/first/report": "html[data-ready=yes]",
+        "/compare?run=first&run=second": "html[data-ready=yes]", "/today": "main",
+        "/forecasts": "main", "/scan": "main",
+    }  # fmt: skip
+    found = {}
+    for width, scheme in ((1440, "light"), (390, "dark")):
+        with visiting(chromium, asker, width=width, scheme=scheme) as page:
+            for path, selector in pages.items():
+                page.goto(f"http://{asker.host}{path}")
+                page.locator(selector).first.wait_for()
+                assert page.evaluate("document.documentElement.scrollWidth") == width, path
+                page.evaluate(axe)
+                violations = page.evaluate(AXE)
+                found |= {(path, scheme, name): at for name, at in violations}
+    assert found == {}

@@ -14,17 +14,41 @@
     return isUp ? order : -order;
   };
 
+  const fold = (text) => text.toLowerCase().replace(/[^a-z]/g, "");
+  const folded = names.map(fold), numbers = heads.flatMap((head, i) => (head.classList.contains("number") ? [i] : []));
+
+  // Comparisons such as "trades > 100, drawdown < 20%", and the first part that is none.
+  function readWhere(text) {
+    const tests = [], parts = text.split(",").filter((part) => part.trim());
+    for (const part of parts) {
+      const read = /^\s*([a-z][a-z ]*?)\s*(>=|<=|>|<)\s*(-?(?:\d+\.?\d*|\.\d+))\s*(%?)\s*$/i.exec(part);
+      const place = read ? folded.indexOf(fold(read[1])) : -1;
+      if (!numbers.includes(place)) return { tests, wrong: part.trim() };
+      const least = Number(read[3]) / (read[4] ? 100 : 1), sign = read[2];
+      tests.push(({ cells }) => {
+        const value = cells[place][1];
+        if (typeof value !== "number") return false;
+        if (value === least) return sign.length === 2;
+        return (value > least) === (sign[0] === ">");
+      });
+    }
+    return { tests, wrong: "" };
+  }
+
   function draw() {
+    const { tests, wrong } = readWhere(byId("where").value);
+    byId("where").setAttribute("aria-invalid", String(Boolean(wrong)));
     const wanted = byId("search").value.trim().toLowerCase().split(/\s+/), verdict = byId("verdict").value;
     const shown = rows.filter((row) => {
       const text = row.cells.map((cell) => cell[0]).join(" ").toLowerCase();
-      return (!verdict || row.cells[1][0].replace(/ \d.*/, "") === verdict) && wanted.every((word) => text.includes(word));
+      return (!verdict || row.cells[1][0].replace(/ \d.*/, "") === verdict) && wanted.every((word) => text.includes(word)) && tests.every((test) => test(row));
     });
     const focused = document.activeElement?.dataset?.key;
     body.replaceChildren(...shown.sort(compare).map(line));
     if (focused) body.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
     const count = rows.length === 1 ? "1 run" : `${rows.length} runs`;
-    byId("count").textContent = `${shown.length === rows.length ? count : `${shown.length} of ${count}`}. ${ledger}`;
+    const said = wrong ? `"${wrong}" is no comparison of ${numbers.map((i) => names[i]).join(", ")}. ` : "";
+    byId("count").textContent = `${said}${shown.length === rows.length ? count : `${shown.length} of ${count}`}. ${ledger}`;
   }
 
   function line(run) {
@@ -36,6 +60,7 @@
     made.append(cell, ...run.cells.map(([text], i) => {
       const isWord = ["note", "tags", "symbols"].includes(names[i]);
       const td = element("td", i ? text : undefined, { class: isWord ? `words of-${names[i]}` : heads[i].className });
+      td.dataset.of = names[i];
       if (i === 0) td.append(element("a", text, { href: `/run/${encodeURIComponent(run.id)}`, "data-key": run.id }));
       if (names[i] === "verdict") {
         if (run.grade) td.dataset.grade = run.grade; else td.dataset.status = run.status;
@@ -66,7 +91,7 @@
     location.assign(`/compare?${new URLSearchParams([...chosen].map((id) => ["run", id]))}`);
   });
   for (const head of heads) head.querySelector("button").addEventListener("click", () => sort(head));
-  for (const id of ["search", "verdict"]) byId(id).addEventListener("input", draw);
+  for (const id of ["search", "verdict", "where"]) byId(id).addEventListener("input", draw);
   watch("/events", (state) => {
     rows = state.rows; ledger = state.ledger ?? "";
     const control = byId("verdict"), known = new Set([...control.options].map((one) => one.value));
