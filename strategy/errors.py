@@ -7,6 +7,8 @@ StrategyError
 └── PlacedError      a mistake in a person's own file, with its line (`strategy.source_location`)
 """
 
+from collections.abc import Sequence
+
 from data.errors import near_match
 
 
@@ -17,7 +19,16 @@ class StrategyError(Exception):
 
 
 class ArgumentError(StrategyError):
-    """A word is given an argument that it does not take."""
+    """A word is given an argument that it does not take.
+
+    Args:
+        message: All of it.
+        strange: Names that it does not know.
+    """
+
+    def __init__(self, message: str, strange: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.strange = tuple(strange)
 
 
 class GeneError(StrategyError):

@@ -253,12 +253,12 @@ def check_arguments(
             known = {key: ours for key in strange if suggest and (ours := suggest(key))}
             if len(known) == len(strange):
                 told = [f"{name} has no '{key}': here it is {ours}" for key, ours in known.items()]
-                raise ArgumentError("; ".join(told)) from None
+                raise ArgumentError("; ".join(told), strange) from None
             named = [f"'{key}'{near_match(key, signature.parameters)}" for key in strange]
             message = f"got an unexpected keyword argument {' and '.join(named)}"
         if "positional" in message and (named := _by_name(signature)):
             message = f"{message}; write {named[0]}=... and so on"
-        raise ArgumentError(f"{name}({takes}): {message}") from None
+        raise ArgumentError(f"{name}({takes}): {message}", strange) from None
     bound.arguments = {name: make_plain(value) for name, value in bound.arguments.items()}
     return bound
 

@@ -104,8 +104,13 @@ def locate_errors(function: Callable[P, Result]) -> Callable[P, Result]:
             if mistakes is None:
                 raise PlacedError(text) from None
             is_new = len(mistakes) == known and not _is_missing((*args, *kwargs.values()))
-            if is_new or isinstance(error, ArgumentError):
+            strange = error.strange if isinstance(error, ArgumentError) else ()
+            if is_new or strange:
                 mistakes.append(text)
+            if strange:
+                # Its other arguments may be wrong as well.
+                known_ones: Any = {key: kwargs[key] for key in kwargs if key not in strange}
+                return call(*args, **known_ones)
             return cast(Result, MISSING)
 
     return call

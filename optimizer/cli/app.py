@@ -37,8 +37,14 @@ class _Commands(UserDict[str, Any]):
 
 
 def explain_wrong_use(error: TyperException, given: Sequence[str]) -> Exception:
-    """The error of a command line; of an unknown flag with a line on it."""
+    """The error of a command line; of an unknown flag or a missing run with a line on it."""
     unknown: Any = error
+    parameter = getattr(unknown, "param", None)
+    if parameter is not None and parameter.name == "run" and "Missing" in error.format_message():
+        from optimizer.cli.unknown import find_path
+
+        here = find_path(unknown.ctx)
+        return ConfigError(f"{here} needs a run: its id, its beginning, its path, or latest")
     # The library's own class of an unknown flag is private.
     if not hasattr(unknown, "possibilities"):
         return error

@@ -23,9 +23,9 @@ def print_comparison(
     for run in comparisons[1:]:
         lines = (*run.differs, *run.limits)
         if not run.is_comparable:
-            console.say(f"{run.run} was asked for something else than {comparisons[0].run}:")
+            console.say(f"Settings of {run.run} that differ from those of {comparisons[0].run}:")
         elif lines:
-            console.say(f"{run.run} is another try at what {comparisons[0].run} was asked for:")
+            console.say(f"{run.run} repeats the search of {comparisons[0].run} with other limits:")
         for line in lines:
             console.say(f"  {line}")
     if all(run.is_measured_alike for run in comparisons):

@@ -4,13 +4,14 @@ from pathlib import Path
 from typing import Annotated
 
 from optimizer.cli.flags import argument, config_flags, option
+from optimizer.cli.help import Sectioned
 from optimizer.cli.shared import DATA, FETCH, RANGE, READ, AnyJson, Specs, command_group
 from optimizer.errors import ConfigError
 
 app = command_group("Look at bars, check and keep them.")
 
 
-@app.command("show")
+@app.command("show", cls=Sectioned)
 @config_flags(*DATA)
 def show_bars(specs: Specs = None, *, flags: dict[str, object], as_json: AnyJson = False) -> None:
     """What bars hold: their range, gaps, quirks, a small chart and their hash."""
@@ -60,10 +61,10 @@ def fetch_bars(
     print_series(fetched, as_json=as_json)
 
 
-@app.command("check")
+@app.command("check", cls=Sectioned)
 @config_flags(*DATA)
 def check_bars(specs: Specs = None, *, flags: dict[str, object], as_json: AnyJson = False) -> None:
-    """Whether bars are fit for use: everything that is wrong with every source, at once."""
+    """Check whether bars are fit for use: all faults of all sources at once."""
     from data import inspect_source
     from optimizer.cli.data_tables import print_inspected
     from optimizer.cli.progress import track_sources
@@ -82,7 +83,7 @@ def check_bars(specs: Specs = None, *, flags: dict[str, object], as_json: AnyJso
         )
 
 
-@app.command("import")
+@app.command("import", cls=Sectioned)
 @config_flags(*READ)
 def import_files(
     files: Annotated[list[str], argument("Files, folders or patterns.", "FILE")],

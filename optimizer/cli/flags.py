@@ -118,14 +118,13 @@ def write_flags(given: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def parse_bounds(texts: Sequence[str]) -> dict[str, list[float | str]]:
-    """Read bounds such as ``ema_fast=10:50``, or one option such as ``average=ema``."""
+    """Read bounds such as ``ema_fast=10:50``, or one value such as ``average=ema``."""
     bounds: dict[str, list[float | str]] = {}
     for text in texts:
         name, span = _parse_assignment("--bound", text, bounds)
         low, colon, high = span.partition(":")
         ends = [_parse_value(end) for end in ((low, high) if colon else (span, span))]
-        is_named = [isinstance(end, str) for end in ends]
-        if None in ends or is_named[0] != is_named[1] or not (colon or is_named[0]):
+        if None in ends or isinstance(ends[0], str) != isinstance(ends[1], str):
             raise ConfigError(f"--bound '{text}' must look like ema_fast=10:50, or average=ema")
         bounds[name] = [end for end in ends if end is not None]
     return bounds

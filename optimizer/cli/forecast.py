@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from optimizer.cli.flags import Flags, argument, config_flags, option
+from optimizer.cli.help import Sectioned
 from optimizer.cli.shared import DATA, AsJson, Quiet, command_group
 from optimizer.forecasts.settings import ForecastSettings, format_flag
 
@@ -35,7 +36,7 @@ KNOBS: Flags = (
 """Flags of `ForecastSettings`."""
 
 
-@app.command("fit")
+@app.command("fit", cls=Sectioned)
 @config_flags(*DATA, knobs=KNOBS)
 def fit_forecast(
     *,

@@ -33,7 +33,7 @@ SELDOM = frozenset(["cluster_plaintext"])
 """A command's own flags that help shows among all."""
 
 ASKED_FOR_ALL = ContextVar("asked_for_all", default=False)
-"""Whether --help-all was given."""
+"""True if --help-all was given."""
 
 Records = list[tuple[str, str]]
 

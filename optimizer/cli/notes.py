@@ -93,7 +93,7 @@ def stop_now(received: int, frame: FrameType | None) -> None:
 
 
 def _is_compiling(frame: FrameType | None) -> bool:
-    """Whether the compiler of loops runs, which drops what is raised while it calls Python.
+    """True if the compiler of loops runs, which drops what is raised while it calls Python.
 
     The loop would be half there, and end the process when it is called.
     """

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from optimizer.cli.flags import argument, config_flags, option
+from optimizer.cli.help import Sectioned
 from optimizer.cli.shared import AsJson, command_group
 from optimizer.errors import ConfigError
 from optimizer.nulls.calls import EXPORTED
@@ -11,7 +12,7 @@ from optimizer.nulls.calls import EXPORTED
 app = command_group("Test the search of any program for luck, on copies of its bars.")
 
 
-@app.command("export")
+@app.command("export", cls=Sectioned)
 @config_flags(*EXPORTED)
 def export_null_markets(
     words: Annotated[

@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from optimizer.cli.flags import argument, config_flags
+from optimizer.cli.help import Sectioned
 from optimizer.cli.shared import command_group
 from optimizer.config.keywords import TRADES
 
@@ -45,7 +46,7 @@ def list_objectives() -> None:
     )
 
 
-@app.command("check")
+@app.command("check", cls=Sectioned)
 @config_flags(*TRADES)
 def check_goal(
     text: Annotated[str, argument("An objective or a constraint.", "FORMULA")],

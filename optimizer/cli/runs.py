@@ -157,7 +157,7 @@ def export_run(  # noqa: PLR0913 - one argument a flag
     to: Annotated[
         Path,
         argument(
-            "File to write: .csv, .json, .parquet, .journal (Optuna); .py, .pine with --as.", "FILE"
+            "File to write: .csv, .json, .parquet, .journal (Optuna), .pine; .py with --as.", "FILE"
         ),
     ],
     *,
@@ -192,6 +192,8 @@ def export_run(  # noqa: PLR0913 - one argument a flag
     from optimizer.cli.run_texts import write_program, write_table
     from optimizer.run.trust import find_trusted
 
+    if to.suffix == ".pine":
+        platform = platform or "pine"
     is_study = platform is None and to.suffix == ".journal"
     if sample is not None and not is_study:
         raise ConfigError("--sample is of a .journal alone, other files have all: leave it out")

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from optimizer.cli.flags import argument, config_flags
+from optimizer.cli.help import Sectioned
 from optimizer.cli.notes import note
 from optimizer.cli.shared import command_group
 from optimizer.config.keywords import TRADES
@@ -74,7 +75,7 @@ def write_beginning(
     stdout().say(f"wrote {path}; check it: {check}")
 
 
-@app.command("check")
+@app.command("check", cls=Sectioned)
 @config_flags(*(name for name in TRADES if name != "strategy"))
 def check_strategy(
     file: Annotated[str, argument("The file, with :NAME if it has several.", "FILE.py")],

@@ -63,7 +63,7 @@ def list_signatures() -> dict[str, dict[str, str]]:
 
 
 def is_module(name: str) -> bool:
-    """Whether Python, a library or this project has a module of that name."""
+    """True if Python, a library or this project has a module of that name."""
     here = ("", os.getcwd())
     folders = [ROOT, *(folder for folder in sys.path if folder not in here)]
     known = {*sys.stdlib_module_names, *sys.builtin_module_names}

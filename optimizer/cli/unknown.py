@@ -45,7 +45,9 @@ def explain_flag(flag: str, context: typer.Context, given: Sequence[str]) -> str
         lacks += f": it belongs to {list_some(owners[:MOST_OWNERS], len(owners))}"
         return "; ".join(filter(None, [lacks, answer]))
     everything = "--help-all" if here else "--help"
-    return answer or lacks + (near_match(flag, own) or f": {everything} lists its flags")
+    longer = [name for name in own if name.startswith(flag)]
+    near = f"; did you mean '{longer[0]}'?" if len(longer) == 1 else near_match(flag, own)
+    return answer or lacks + (near or f": {everything} lists its flags")
 
 
 def explain_command(name: str, context: typer.Context) -> str:

@@ -1,4 +1,4 @@
-"""A knob is one field of the configuration: what it decides, and what its values look like."""
+"""A knob is one field of the configuration: its effect and its values."""
 
 import re
 from collections.abc import Callable
@@ -118,7 +118,7 @@ def read_schema_extra(field: FieldInfo, what: Literal["decides", "also"]) -> str
 
 
 def _where(holds: Callable[[Any], object]) -> AfterValidator:
-    """Refuse values of which something does not hold; `Words` say what they may be."""
+    """Refuse values without some property; `Words` name the legal ones."""
 
     def check(value: object) -> object:
         if not holds(value):
@@ -129,7 +129,7 @@ def _where(holds: Callable[[Any], object]) -> AfterValidator:
 
 
 def _is_split(value: str | None) -> bool:
-    """Whether it is a number of groups and a smaller one of them, or nothing."""
+    """True if it is a number of groups and a smaller one of them, or nothing."""
     if value is None:
         return True
     match = re.fullmatch(r"([0-9]{1,3}),([0-9]{1,3})", value)
@@ -137,7 +137,7 @@ def _is_split(value: str | None) -> bool:
 
 
 def is_duration(text: str) -> bool:
-    """Whether a text is a duration, as `data.parse_timeframe` reads it.
+    """True if a text is a duration, as `data.parse_timeframe` reads it.
 
     >>> is_duration("30d"), is_duration("0d"), is_duration("30"), is_duration("999999w")
     (True, False, False, False)
@@ -154,7 +154,7 @@ def is_duration(text: str) -> bool:
 
 
 def is_tag(text: str) -> bool:
-    """Whether a text is one word that no terminal obeys, by `TAG_RULE`.
+    """True if a text is one word that no terminal obeys, by `TAG_RULE`.
 
     >>> is_tag("btc-2024"), is_tag("two words"), is_tag("-x")
     (True, False, False)
@@ -167,7 +167,7 @@ def _as_bytes(value: object) -> object:
 
 
 def _as_bounds(value: object) -> object:
-    bounds = [value, value] if isinstance(value, str) else value
+    bounds = [value, value] if isinstance(value, str | int | float) else value
     for bound in bounds if isinstance(bounds, list) else ():
         if isinstance(bound, bool) or not isinstance(bound, float | int | str):
             raise ValueError(f"{bound!r} is no bound")
@@ -216,7 +216,7 @@ Bounds = Annotated[
     Words(
         "a table of gene = [low, high]",
         "GENE=LOW:HIGH",
-        "[low, high], two finite numbers or names of options, or one name",
+        "[low, high], two finite numbers or names of options, or one of them",
     ),
 ]
 Steps = Annotated[dict[str, float], Words("a table of gene = step", "GENE=STEP", "a finite number")]

@@ -54,7 +54,7 @@ WRONG = {
     "dedupe": ("true or false", [1, "yes"]), "keep": ("all, front, last", ["some"]),
     "memory": (BYTES, ["much", 0]), "runs": ("folder", ["", "a\0b"]),
     "objectives": ("text", [[1], 1]), "constraints": ("list", ["sharpe > 1"]),
-    "bounds": ("[low, high]", [3, {"a": [1]}, {"a": [1, 2, 3]}, {"a": 3}, {"a": [1, True]}]),
+    "bounds": ("[low, high]", [3, {"a": [1]}, {"a": [1, 2, 3]}, {"a": True}, {"a": [1, True]}]),
     "steps": ("step|finite", [3, {"a": "1"}]),
 }  # fmt: skip
 
