@@ -1,1 +1,1 @@
-"""Every knob of a run, once: its default, its limits and what it means."""
+"""Every knob of a run, once: its default, limits and meaning."""

@@ -1,4 +1,4 @@
-"""Where to evaluate, with how much of the machine, what is recorded; none changes a result."""
+"""Knobs of the device, the machine and the record; none changes a result."""
 
 from optimizer.config.values import Device, Folder, Keep, MaybeBytes, Settings, Tags, knob
 

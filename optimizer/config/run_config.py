@@ -1,7 +1,7 @@
 """The configuration: all groups of knobs together; TOML in and out.
 
 Flags of the command line are made from these fields, so that a knob is described in one place.
-What is given on the command line wins over a file, and a file over the defaults. No environment
+A flag wins over a file, and a file over the defaults. No environment
 variable changes a result.
 """
 
@@ -80,8 +80,8 @@ def make_config(
 ) -> RunConfig:
     """Check values and make a configuration of them.
 
-    `where` is what errors about a value start with, unless it came from one of the flags; `text`
-    is that of the file of the others, whose lines are named.
+    Errors about a value start with `where`, unless it came from one of the flags; `text` is the
+    file of the others, for the lines in errors.
 
     Raises:
         ConfigError: Naming every wrong key at once, with what it may be.
@@ -133,7 +133,7 @@ def find_words(field: FieldInfo) -> Words | None:
 
 
 def format_flag(name: str) -> str:
-    """The flag of a field; one that is repeated for each entry names a single one.
+    """The flag of a field; a flag that repeats names a single entry.
 
     >>> format_flag("min_trades"), format_flag("bounds")
     ('--min-trades', '--bound')
@@ -160,7 +160,7 @@ def to_toml(config: RunConfig) -> str:
 
 
 def read_page(path: Path, otherwise: str, most: int = LARGEST_FILE_BYTES) -> str:
-    """Read a text file of at most so many bytes; `otherwise` is what a larger one is.
+    """Read a text file of at most so many bytes; `otherwise` says why a larger one is refused.
 
     Raises:
         ConfigError: When it is larger, or a folder, a pipe or a device.
@@ -218,7 +218,7 @@ def _toml_value(value: object) -> str:
 
 
 def _problem(key_path: tuple[int | str, ...], value: object, flags: Collection[str]) -> str:
-    """One wrong value: where it stands, what may stand there, and what does."""
+    """One wrong value: its place, the legal values, and the value."""
     # Only here: a command that only names flags shall not wait for numpy.
     from data.errors import near_match
     from data.plain import quote_value
@@ -241,7 +241,7 @@ def _problem(key_path: tuple[int | str, ...], value: object, flags: Collection[s
 
 
 def _find_line(text: str, key_path: tuple[int | str, ...]) -> int:
-    """Line of a TOML text that gives a value; 0 where it is not seen at a glance."""
+    """Line of a TOML text that gives a value; 0 if it is not found."""
     name, *rest = (str(part) for part in key_path if part != "[key]")
     table = ""
     for number, line in enumerate(text.splitlines(), start=1):

@@ -52,7 +52,7 @@ class Candidates:
 
 
 def is_lattice(run: Tables) -> bool:
-    """Whether a run judged every point of a grid."""
+    """True if a run judged every point of a grid."""
     return run.result is not None and run.result.search == "lattice"
 
 

@@ -74,7 +74,7 @@ class Tables:
     """
 
     is_search = True
-    """Whether a search led to the front."""
+    """True if a search led to the front."""
     losses: tuple[str, ...] = ()  # of what was recorded, a line each, as `runs verify` has them
 
     def __init__(self, path: Path, data: Specs | None = None) -> None:
@@ -260,7 +260,7 @@ class Tables:
 
     @property
     def has_held_out(self) -> bool:
-        """Whether members were also tried on bars that the search has not seen."""
+        """True if members were also tried on bars that the search has not seen."""
         return any(member.held_out is not None for member in self.members)
 
     @cached_property

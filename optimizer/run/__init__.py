@@ -1,1 +1,1 @@
-"""One run from its configuration to a certified front, and what is read of it later."""
+"""One run from its configuration to a certified front, and readers of its record."""

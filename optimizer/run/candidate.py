@@ -1,4 +1,4 @@
-"""One candidate: whose genes it has, and its task."""
+"""One candidate: its genes, their origin, and its task."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext

@@ -55,6 +55,6 @@ def prove_shown(
 
 
 def _signals(ledger: Ledger) -> Bars64:
-    """Bars whose close asked for an entry, or for an exit at the next open."""
+    """Bars with a signal at their close, to enter or to leave at the next open."""
     by_signal = ledger.reason == REASONS.index("signal")
     return np.concatenate([ledger.signal_bar, ledger.exit_bar[by_signal] - 1])

@@ -1,4 +1,4 @@
-"""Runs side by side: what they were asked, and how much of the common front each has found."""
+"""Runs side by side: their settings, and the share of the common front that each has found."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -78,7 +78,7 @@ class FrameColumns:
         return iter(self._columns)
 
     def list_plain(self, names: Iterable[str]) -> Iterator[tuple[str, pa.Array]]:
-        """Columns of these names whose rows hold one value each."""
+        """Columns of these names with one value a row."""
         for name in names:
             try:
                 column = self[name]
@@ -122,7 +122,7 @@ def read_ns(column: pa.Array, options: LoadOptions) -> Ints | None:
 
 
 def has_times(index: pd.Index, options: LoadOptions) -> bool:
-    """Whether an index holds opening times of bars, rather than count or name them."""
+    """True if an index holds opening times of bars, rather than count or name them."""
     kind = index.dtype
     if isinstance(kind, pd.PeriodDtype) or pd.api.types.is_datetime64_any_dtype(kind):
         return True
@@ -137,7 +137,7 @@ def has_times(index: pd.Index, options: LoadOptions) -> bool:
 
 
 def list_texts(column: pa.Array, where: str) -> list[str]:
-    """Different values of a column as text, without those that are missing or empty.
+    """Different values of a column as text, without missing and empty ones.
 
     Raises:
         ConfigError: When they cannot be written as text.
@@ -235,7 +235,7 @@ def _read_symbol(key: object) -> str:
 
 
 def _part_columns(passed: MarketFrame) -> Iterator[MarketFrame]:
-    """Markets of a frame whose columns have a price and a ticker, in either order."""
+    """Markets of a frame with columns of price and ticker, in either order."""
     frame, columns = passed.frame, passed.frame.columns
     if columns.nlevels == 1:
         yield passed
@@ -268,7 +268,7 @@ def _count_prices(names: pd.Index) -> int:
 
 
 def _part_rows(passed: MarketFrame, options: LoadOptions) -> Iterator[MarketFrame]:
-    """Markets of a frame whose index has a time and a market, in either order."""
+    """Markets of a frame with an index of time and market, in either order."""
     if not len(passed.frame):
         raise ConfigError(f"{passed.name}: there are no bars, the frame has no rows; leave it out")
     frame = _drop_key(passed)

@@ -186,7 +186,7 @@ def _name_index(frame: pd.DataFrame, options: LoadOptions) -> str:
 
 
 def _is_overruled(options: LoadOptions) -> bool:
-    """Whether settings name the columns that hold the times."""
+    """True if settings name the columns that hold the times."""
     return not options.columns.keys().isdisjoint(TIMES)
 
 

@@ -53,7 +53,7 @@ def read_individuals(path: Path) -> list[Values]:
 
 
 def chosen_individual(path: Path, member: int | None) -> Values:
-    """One individual of a file, number `member`, which may be None where it holds only one."""
+    """One individual of a file, number `member`, which may be None if there is only one."""
     individuals = read_individuals(path)
     return individuals[chosen_member(str(path), len(individuals), member)]
 
@@ -129,7 +129,7 @@ def _genes(row: Mapping[str, object]) -> Values:
 
 
 def _is_gene(name: str) -> bool:
-    """Whether a column is of a gene: all are but those that our own tables have beside."""
+    """True if a column is of a gene: all are, but for the other columns of our own tables."""
     return name not in BESIDE and not name.startswith(OTHERS)
 
 

@@ -65,7 +65,7 @@ class RowCache:
     """Bytes to write before the size of all is taken again; below 0 where there is no room."""
 
     def get(self, indicator: OwnIndicator, series: Series, values: Sequence[int]) -> Floats:
-        """The row [T] that was kept, else computed; read-only where it was kept."""
+        """The row [T] that was kept, else computed; read-only if it was kept."""
         if len(series) <= indicator.count_warm_up(values):
             return indicator.compute_row(series, values)
         folder = self._folder(indicator) / series.content_hash

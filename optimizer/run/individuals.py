@@ -153,7 +153,7 @@ def with_account(
 def find_caveats(
     account: Account, ledgers: Sequence[Ledger], values: Mapping[str, float]
 ) -> Caveats:
-    """What the return of an account does not tell; `values` are what it measures of ledgers [W]."""
+    """Facts beside the return of an account; `values` are what it measures of ledgers [W]."""
     # Only an account that fell by all it had can have been gone.
     is_lost = values.get("max_drawdown_marked", 0.0) >= 1.0
     gone_ns = find_gone(account, ledgers) if is_lost else None

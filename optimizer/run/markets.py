@@ -146,7 +146,7 @@ class Markets:
 
     @cached_property
     def closed(self) -> "Markets":
-        """The same without what is held out; its series end with what is searched on."""
+        """The same without held-out bars; its series end with the searched ones."""
         return Markets(self.searched, self.windows) if self.held_out else self
 
     def spans(self, windows: Sequence[Window]) -> list[Span]:
@@ -160,7 +160,7 @@ class Markets:
 
     @property
     def is_simulated(self) -> bool:
-        """Whether a program invented one of the markets."""
+        """True if a program invented one of the markets."""
         return any(bars.is_simulated for bars in self.series)
 
     @property
@@ -176,7 +176,7 @@ class Markets:
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """A line for each repair, assumption or warning, with whose it is where there are many."""
+        """A line for each repair, assumption or warning, with its market if there are many."""
         owners: dict[str, dict[str, None]] = {}
         for name, bars in zip(self.names, self.series, strict=True):
             for note in (*bars.notes, *jumps_of(bars)):
@@ -280,7 +280,7 @@ def load_markets(
     paid: Collection[str] = (),
     may_fetch: bool = True,
 ) -> Markets:
-    """Load series and cut the windows that a configuration asks for.
+    """Load the series of a configuration and cut its windows.
 
     A part between long gaps needs `least` bars to be searched on; shorter parts are skipped, with
     a note. Numbers of the columns named by `paid` are payments. With `may_fetch` a vendor may be
@@ -304,7 +304,7 @@ def load_markets(
 def _cut(
     series: tuple[Bars, ...], config: RunConfig, least: int, holdout: Holdout | None
 ) -> tuple[tuple[Bars, ...], tuple[Window, ...]]:
-    """Series, parted at long gaps where that is asked for, and the window of each."""
+    """Series, parted at long gaps with `--max-gap`, and the window of each."""
     whole = [Window.between(bars, config.start, config.end) for bars in series]
     if config.max_gap is None:
         return series, tuple(replace(window, series=w) for w, window in enumerate(whole))
@@ -373,7 +373,7 @@ def _check_alike(series: tuple[Bars, ...], config: RunConfig) -> None:
 
 
 def require_finer_fit(finer: Sequence[str], specs: Sequence[str]) -> None:
-    """Refuse finer bars of which is not clear whose they are.
+    """Refuse finer bars without a clear owner.
 
     Raises:
         ConfigError: When there are some, and not one source for each of the series.

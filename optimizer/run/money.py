@@ -1,4 +1,4 @@
-"""Payments of bars, and money settings so large that a person has to say that they are meant."""
+"""Payments of bars, and money settings so large that a person has to allow them."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -112,7 +112,7 @@ def _list_faults(spec: Strategy, config: RunConfig) -> Iterator[str]:
 
 
 def _names_stake(config: RunConfig) -> bool:
-    """Whether a stake was chosen; a record and a page of all settings name most knobs."""
+    """True if a stake was chosen; a record and a page of all settings name most knobs."""
     fields, named = RunConfig.model_fields, config.model_fields_set
     is_chosen = "risk_fraction" in named and len(named) < len(fields) / 2
     return is_chosen or config.risk_fraction != fields["risk_fraction"].default

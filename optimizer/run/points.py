@@ -129,7 +129,7 @@ def build_grid(
 
 
 def wants_more(metric: str) -> bool:
-    """Whether more of a metric or an objective is better; of what no search strives for, more."""
+    """True if more of a metric or an objective is better; of what no search strives for, more."""
     return (metric in METRICS and metric not in OBJECTIVES) or is_maximised(metric)
 
 

@@ -27,7 +27,7 @@ TRADES = ACCUMULATOR_INDEX["trades"]
 
 
 def trials_fit(count: int, n_genes: int) -> bool:
-    """Whether so many trials of so many genes are kept."""
+    """True if so many trials of so many genes are kept."""
     return count * (n_genes + 1) * 8 <= MOST_TRIAL_BYTES
 
 
@@ -124,7 +124,7 @@ class Question(NamedTuple):
 
 
 class JudgedGenomes(NamedTuple):
-    """Individuals by what an engine answered."""
+    """Individuals by the answers of an engine."""
 
     evaluation: Evaluation  # of P individuals
     trades: Floats  # [P] over all windows

@@ -146,7 +146,7 @@ def restore_start(store: RunStore, task: Task) -> Floats | None:
 
 
 def is_opened(store: RunStore) -> bool:
-    """Whether the bars that a run held out have been looked at."""
+    """True if the bars that a run held out have been looked at."""
     return any(name == OPENED for name, _ in store.evidence)
 
 
@@ -176,7 +176,7 @@ def recorded_config(store: RunStore, flags: Mapping[str, object]) -> RunConfig:
 
 
 def planned_config(store: RunStore, flags: Mapping[str, object]) -> RunConfig:
-    """Configuration of a run, with as many generations as it was last asked for."""
+    """Configuration of a run, with the generations of its last command."""
     config, last = recorded_config(store, flags), store.last_generation()
     if "generations" in flags:
         return config

@@ -107,14 +107,14 @@ class Identity:
         return differing
 
     def measures_the_same(self, other: "Identity") -> bool:
-        """Whether equal trades are worth the same in both, so that values can be compared."""
+        """True if equal trades are worth the same in both, so that values can be compared."""
         alike = ("costs", "data_hash", "windows", "engine_version")
         return all(getattr(self, name) == getattr(other, name) for name in alike) and all(
             self.goals.get(name) == other.goals.get(name) for name in ("objectives", "over_windows")
         )
 
     def asks_the_same(self, other: "Identity") -> bool:
-        """Whether both are the same search but for chance, so that their fronts can be compared."""
+        """True if both are the same search but for chance, so that their fronts can be compared."""
         differing = self.differences(other)
         chance = {name: value for name, value in other.settings.items() if name == CHANCE}
         return not differing or (
@@ -258,7 +258,7 @@ def _different_texts(
 
 
 def _are_other_nodes(old: list[object], new: list[object]) -> bool:
-    """Whether two lists begin with words that differ, as encoded trees of two kinds do."""
+    """True if two lists begin with words that differ, as encoded trees of two kinds do."""
     return all(isinstance(values[0], str) for values in (old, new)) and old[0] != new[0]
 
 
@@ -316,7 +316,7 @@ def changed_circumstances(
 ) -> tuple[str, ...]:
     """A line for each knob, library or device that differs between two headers.
 
-    Of places only what `flags` name was asked for.
+    Of places only those in `flags` count.
     """
     names, left_out = ("command", "device", "versions"), PLACES.difference(flags)
     old, new = ({name: header.get(name) for name in names} for header in (recorded, present))

@@ -192,7 +192,7 @@ def _constants(strategy: Strategy, timeframe_ns: int) -> Iterator[str]:
 
 
 def _counts_bars(node: Node) -> bool:
-    """Whether a number of bars is written out in it."""
+    """True if a number of bars is written out in it."""
     return isinstance(node, Call | OverBars) and any(
         parameter.is_whole and isinstance(setting, Number) for parameter, setting in node.settings
     )

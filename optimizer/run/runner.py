@@ -95,7 +95,7 @@ class Observer:
         self.watch, self.beside, self.just = watch, beside, JustSearched()
 
     def should_stop(self) -> bool:
-        """Whether to end the search after this generation."""
+        """True to end the search after this generation."""
         return bool(getattr(self.watch, "is_stopping", False))
 
 

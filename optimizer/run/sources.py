@@ -164,7 +164,7 @@ def require_columns(spec: Strategy, series: Sequence[Bars], config: RunConfig) -
 
 
 def _suggest_flag(name: str, bars: Bars, config: RunConfig) -> str:
-    """The flag that would read a column which a strategy asks for."""
+    """Flag that reads a column of a strategy."""
     beside, flag = f"--column-file {name}=FILE", f"--aligned-column {name}"
     known = "each of its numbers was known when its bar closed"
     if FRAME.fullmatch(bars.source):

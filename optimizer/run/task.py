@@ -160,7 +160,7 @@ class Task:
     def search(
         self, problem: EngineProblem, last: Generation | None, warm_start: Floats | None
     ) -> Search:
-        """The search that was asked for, from its beginning or after a generation."""
+        """Search of the task, from its beginning or after a generation."""
         if self.lattice is not None:
             return Exploration(problem, self.lattice, last)
         return Evolution(problem, self.config, last, warm_start)
@@ -192,7 +192,7 @@ def prepare(
     genes: Sequence[Mapping[str, object]] | None = None,
     may_fetch: bool = True,
 ) -> Task:
-    """Load and check everything that a configuration asks for.
+    """Load and check all parts of a configuration.
 
     `for_search` asks that every genome within the bounds fits the data, and that no indicator of
     a person's own looks ahead. Where a run has recorded the strategy, `known` is it with its
@@ -318,7 +318,7 @@ def ledger_rows(ledger: Ledger) -> list[tuple[object, ...]]:
 
 
 def _check_search_fits(config: RunConfig) -> None:
-    """Refuse what the search that was asked for would leave unheard."""
+    """Refuse settings that the search would ignore."""
     check_schedule(config)
     if config.search == "genetic" and config.steps:
         gene = next(iter(config.steps))
@@ -384,7 +384,7 @@ def _check_threads(threads: int | None) -> None:
 
 
 def _require_legal_point(lattice: Lattice) -> None:
-    """Refuse a grid of which every point breaks a constraint."""
+    """Refuse a grid without a legal point."""
     layout, least = lattice.layout, [values[0] for values in lattice.values]
     for _ in layout.constraints:
         # The least that each gene may be rises along a chain of constraints.
@@ -420,7 +420,7 @@ def local_evaluator(task: Task, device: Device, replaying: Replaying = replaying
 
 
 def apply_bounds(spec: Strategy, bounds: Mapping[str, tuple[float | str, float | str]]) -> Strategy:
-    """The strategy with other bounds; an error names every gene whose bounds are wrong."""
+    """The strategy with other bounds; an error names every gene with wrong bounds."""
     problems: list[str] = []
     for name, pair in bounds.items():
         try:

@@ -70,17 +70,17 @@ def trust_file() -> Path:
 
 
 def is_begun_here(store: RunStore) -> bool:
-    """Whether this user began a run on this machine: its header is what was asked for here."""
+    """True if this user began a run on this machine: its header holds settings from here."""
     return _is_known(_line_of_run(BEGUN, store.payload))
 
 
 def may_read_files(store: RunStore) -> bool:
-    """Whether files that a run names may be read: it was begun here, or is trusted."""
+    """True if files that a run names may be read: it was begun here, or is trusted."""
     return is_begun_here(store) or _is_known(_line_of_run(TRUSTED, store.payload))
 
 
 def may_run_code(text: str) -> bool:
-    """Whether the text of a strategy's file may be run."""
+    """True if the text of a strategy's file may be run."""
     return _is_known(_line_of_code(text))
 
 
@@ -370,7 +370,7 @@ def keep_columns(files: Sequence[str], run: Path) -> None:
 
 
 def lacks_columns(files: Sequence[str], run: Path) -> bool:
-    """Whether a run has no copy of a column file that is still where it was."""
+    """True if a run has no copy of a column file that is still where it was."""
     named = [
         (_copy(run, name, path), Path(path)) for name, path, _ in map(parse_column_file, files)
     ]

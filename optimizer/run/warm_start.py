@@ -145,7 +145,7 @@ def _strict(layout: GenomeLayout, values: Values) -> Floats:
 
 
 def _loose(layout: GenomeLayout, values: Values) -> Floats:
-    """A genome as it was written; only what is no number of a known gene is refused."""
+    """A genome as it was written; only unknown genes and values that are no number are refused."""
     genome = layout.defaults.copy()
     for name, value in values.items():
         index, gene = layout.index(name), layout.gene(name)

@@ -1,4 +1,4 @@
-"""Who may ask: the token, the host and the origin of each request, and the policy of each answer.
+"""Access to the server: token, host and origin of a request, and the policy of its answer.
 
 Sources: RFC 6265bis on cookies; Fetch Standard on ``Origin``; Content Security Policy Level 3.
 """
@@ -115,7 +115,7 @@ class Guard:
         return response
 
     def _list_tokens(self, scope: Scope, headers: Headers) -> Iterable[str]:
-        """Tokens that a request has; one that writes has it in a header as well."""
+        """Tokens that a request has; a writing one has it in a header as well."""
         if scope["method"] not in ("GET", "HEAD"):
             return [headers.get(TOKEN_HEADER, "")]
         named = [value for name, value in _list_parameters(scope) if name == TOKEN]
@@ -125,7 +125,7 @@ class Guard:
         return secrets.compare_digest(text.encode("utf-8", "replace"), self._token.encode())
 
     def _is_own(self, host: str) -> bool:
-        """Whether a host is this one by a name of its own, which no other site can bear."""
+        """True if a host is this one by a name of its own, which no other site can bear."""
         try:
             name = (urlsplit(f"//{host}").hostname or "").lower()
         except ValueError:
@@ -134,13 +134,13 @@ class Guard:
 
 
 def is_wildcard(host: str) -> bool:
-    """Whether it stands for all addresses of this machine."""
+    """True if it stands for all addresses of this machine."""
     number = _read_number(host)
     return number is not None and number.is_unspecified
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches it."""
+    """True if only this machine reaches it."""
     number = _read_number(host)
     return number is not None and number.is_loopback
 

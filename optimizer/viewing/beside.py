@@ -1,4 +1,4 @@
-"""Runs side by side: numbers, fronts, what was asked differently, equity, correlation of days."""
+"""Runs side by side: numbers, fronts, settings that differ, equity, correlation of days."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack

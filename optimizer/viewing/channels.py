@@ -24,7 +24,7 @@ HEARTBEAT_S = 15.0
 
 
 class ChannelState(NamedTuple):
-    """State of what is watched."""
+    """State of a run or an index."""
 
     message: bytes  # JSON in one line
     is_over: bool = False  # whether nothing will change any more
@@ -87,7 +87,7 @@ class Channel:
             self._task = None
 
     async def _look_once(self) -> float:
-        """Look, tell what is new, and say after how many seconds to look again."""
+        """Look, send news, and return the seconds until the next look."""
         loop = asyncio.get_running_loop()
         look, cost_s = await loop.run_in_executor(self._readers, self._look_timed)
         self.is_over = self.is_over or look.is_over

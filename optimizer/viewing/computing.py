@@ -14,11 +14,11 @@ MOST_KEPT_BYTES = 64_000_000
 
 
 class BusyError(OptimizerError):
-    """More was asked for than is computed in a reasonable time."""
+    """Too many requests for a reasonable time."""
 
 
 class Computer:
-    """Computes in a thread of its own, each thing once however often it is asked for."""
+    """Computes in a thread of its own, each thing once for all requests."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "computing")

@@ -75,7 +75,7 @@ REFUSAL = "\r\n".join(
 
 
 class Connection(H11Protocol):
-    """A connection whose first request has the token.
+    """A connection that showed the token in its first request.
 
     Args:
         server: Which answers.
@@ -91,7 +91,7 @@ class Connection(H11Protocol):
         served.add(self)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin with what was read already."""
+        """Begin with the bytes that are read already."""
         super().connection_made(transport)
         self.data_received(bytes(self._sent))
 
@@ -106,7 +106,7 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def is_waiting(self) -> bool:
-        """Whether it is the client's turn: to ask, to send the rest, or to read."""
+        """True if it is the client's turn: to ask, to send the rest, or to read."""
         asked = self.cycle
         if self.transport is None:
             return False  # it has only just been let in
@@ -142,7 +142,7 @@ class Stranger(NamedTuple):
 
 
 def count_missing(sent: bytearray) -> int | None:
-    """Bytes, at least, that a request lacks with all that it posts; None of what is no request."""
+    """Bytes, at least, that a request lacks with all that it posts; None if it is no request."""
     end = END_OF_HEAD.search(sent)
     if end is None:
         return 1 if sent[:1].isalpha() and len(sent) < MOST_HEAD else None
@@ -152,7 +152,7 @@ def count_missing(sent: bytearray) -> int | None:
 
 
 class Door:
-    """Takes the connections of a listener, and lets in who has shown the token.
+    """Takes the connections of a listener, and lets in clients with the token.
 
     Args:
         listener: That listens already.
@@ -186,7 +186,7 @@ class Door:
             self._end(stranger)
 
     async def empty(self) -> None:
-        """End who is served, each as soon as the client is waited for."""
+        """End connections, each as soon as the client is waited for."""
         while self._served:
             self._end_waiting(MOST_CONNECTIONS)
             await asyncio.sleep(AT_WORK_S)
@@ -259,7 +259,7 @@ class Door:
             self._loop.call_later(HEARING_S, self._hear)
 
     def _read(self, stranger: Stranger) -> None:
-        """Read what a stranger sends, and answer its request once it is whole."""
+        """Read the bytes of a stranger, and answer its request once it is whole."""
         client, _, sent = stranger
         try:
             data = client.recv(MOST_HEAD, socket.MSG_DONTWAIT)
@@ -289,7 +289,7 @@ class Door:
         )
 
     def _end_waiting(self, count: int) -> int:
-        """End some of those who are served and were waited for longest; how many."""
+        """End some connections that wait for their clients longest; how many."""
         waiting = [connection for connection in self._served if connection.is_waiting()]
         waiting.sort(key=lambda connection: connection.since)
         for connection in waiting[: max(count, 0)]:

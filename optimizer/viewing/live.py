@@ -1,6 +1,6 @@
 """A run while it is recorded: its front, its trends, how long it takes, what judging found so far.
 
-A look reads what was recorded since the last one, over a connection that only reads.
+A look reads records since the last one, over a connection that only reads.
 """
 
 import hashlib
@@ -136,7 +136,7 @@ class LiveRun:
         return self._last
 
     def _take_rows(self, reader: Reader, chain: Chain) -> None:
-        """Take over what the run has more than at the last look."""
+        """Take over the records since the last look."""
         known = len(self._summaries)
         shown = chain.generations[known - 1 : known]
         if known and [record.chain for record in shown] != [self._newest_link]:

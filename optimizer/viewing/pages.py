@@ -1,4 +1,4 @@
-"""Pages as HTML and JSON, and the few files that they are made of."""
+"""Pages as HTML and JSON, and their few files."""
 
 import gzip
 import hashlib
@@ -91,7 +91,7 @@ def make_report(path: Path, member: int | None) -> bytes:
 
 
 def make_candidate_page(path: Path, genome: Floats, generation: int) -> bytes:
-    """A genome [G] of a run that is not finished, traded on the bars that it is searched on.
+    """A genome [G] of an unfinished run, traded on its searched bars.
 
     Raises:
         OptimizerError, DataError: When its bars, or its strategy, cannot be had here.
