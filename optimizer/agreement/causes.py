@@ -215,6 +215,15 @@ def _try_end(case: Case) -> Iterator[Trial]:
         )
 
 
+def _try_last(case: Case) -> Iterator[Trial]:
+    """Trades that are open at the list's end leave there in another way."""
+    theirs = case.theirs
+    at_last = (theirs.exit_bar == theirs.exit_bar.max()) & ~theirs.is_open
+    opened = replace(theirs, is_open=theirs.is_open | at_last)
+    sentence = "The trade that is open at the end leaves there at another price or bar"
+    yield Trial("last", sentence, "", replace(case, theirs=opened))
+
+
 def _try_closes(case: Case) -> Iterator[Trial]:
     """Orders at the market fill at the close that decides."""
     yield Trial(
@@ -412,6 +421,7 @@ STAGES: tuple[Mapping[str, Try], ...] = (
             "slippage": _try_slippage,
             "scale": _try_scale,
             "side": _try_sides,
+            "last": _try_last,
         }
     ),
     MappingProxyType({"warm-up": _try_first_days}),

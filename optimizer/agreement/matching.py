@@ -132,7 +132,8 @@ def match(theirs: PlacedTrades, ours: PlacedTrades, unit: float) -> tuple[Flags,
 
     Equal are side, both bars, and both prices to half a unit: to as many digits as the list has.
     A trade that is still open there is equal by its entry to one that is over no earlier. One that
-    is open here alone has an equal where the list has no open trade: it lists what is closed.
+    is open here, and that the list does not begin, has an equal where the list has no open trade:
+    it lists what is closed.
     """
     in_theirs, in_ours = np.zeros(len(theirs), bool), np.zeros(len(ours), bool)
     waiting: dict[tuple[int, int], list[int]] = {}
@@ -156,7 +157,11 @@ def match(theirs: PlacedTrades, ours: PlacedTrades, unit: float) -> tuple[Flags,
             if is_equal:
                 in_theirs[row] = in_ours[place] = True
                 break
-    return in_theirs, in_ours | (ours.is_open & (not theirs.is_open.any()))
+    if any(is_open):
+        return in_theirs, in_ours
+    begun = {*keys}
+    is_alone = np.array([key not in begun for key in _list_keys(ours)], bool)
+    return in_theirs, in_ours | (ours.is_open & is_alone)
 
 
 def _list_keys(trades: PlacedTrades) -> list[tuple[int, int]]:

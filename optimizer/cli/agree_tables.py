@@ -15,6 +15,7 @@ TEXTS = {
     "slippage": "slippage",
     "scale": "prices of another scale",
     "side": "the other side",
+    "last": "the end of an open trade",
     "warm-up": "leaving out the first days",
     "prices": "leaving out prices",
 }

@@ -323,6 +323,10 @@ CAUSES = {
         "scale", "1.25 times",
     ),
     "side": (lambda t, b: t.assign(side=-t.side), "UTC", "side", "Longs there are shorts"),
+    "last trade": (
+        lambda t, b: t.assign(exit=t.exit + np.where(t.is_open, 0.5, 0), is_open=False), "UTC",
+        "last", "at another price",
+    ),
     "warm-up": (
         lambda t, b: t.assign(entry=t.entry + np.where(t.index < 4, 0.11, 0)), "UTC",
         "warm-up", "first ",
