@@ -161,7 +161,7 @@ def require_same(
     *,
     strategies: tuple[str, str] = ("", ""),
 ) -> None:
-    """Refuse to build on a run whose results would be others now.
+    """Refuse to build on a run with other results now.
 
     Individuals that are judged again, not searched for, ask that `parts` are the same, not all.
     `strategies` are the names of both: of two strategies no gene and no condition is compared.
@@ -405,7 +405,7 @@ class StrategyFile(StrategySource, Payload):
 
     @property
     def place(self) -> Path | None:
-        """Where the file was and is, to be asked of a run that was begun here alone."""
+        """Recorded and present place of the file, for runs that were begun here alone."""
         where = Path(self.folder) / self.path
         return where if self.folder and where.is_file() else None
 

@@ -214,12 +214,12 @@ def _stops(strategy: Strategy, layout: GenomeLayout) -> Iterator[str]:
 
 
 def _find_most(setting: Setting, layout: GenomeLayout) -> float:
-    """The constant, or what the gene may be at most."""
+    """The constant, or the high bound of the gene."""
     return layout.gene(setting.gene.name).high if isinstance(setting, GeneValue) else setting.value
 
 
 def _missed_bounds(lattice: Lattice) -> Iterator[str]:
-    """Genes whose last value on a grid is not their high bound."""
+    """Genes with a last value on a grid below their high bound."""
     for gene, values in zip(lattice.layout.genes, lattice.values, strict=True):
         if len(values) < 2:
             continue

@@ -96,7 +96,7 @@ def number_front(
 def on_other_bars(
     task: Task, series: Sequence[Bars], windows: Sequence[Window], **settings: object
 ) -> Task:
-    """The same task on other bars, all of whose windows are searched on.
+    """The same task on other bars, searched on in all windows.
 
     Args:
         task: The original one.
@@ -128,7 +128,7 @@ def evaluate_together(
     windows: Mapping[Key, Sequence[int]],
     questions: Mapping[Key, Question],
 ) -> list[Answer]:
-    """Answers to searches in step, each of which has windows of its own, by number; unjudged."""
+    """Answers to searches in step, each with windows of its own, by number; unjudged."""
     groups = [
         Group(question.genomes, windows[key], question.pools) for key, question in questions.items()
     ]

@@ -47,7 +47,7 @@ def named_specs(config: RunConfig) -> tuple[str, ...]:
 def load_options(config: RunConfig, *, may_fetch: bool = True) -> LoadOptions:
     """How a configuration wants sources to be read; its knobs bear the names of the options.
 
-    With `may_fetch` a vendor may be asked for bars that no cache has.
+    With `may_fetch` a vendor may send bars that no cache has.
 
     Raises:
         ConfigError: When no strategy could ask for an aligned column by its name.
@@ -137,7 +137,7 @@ def make_column_adder(
 
 
 def _refuse_changed_forecast(path: Path) -> None:
-    """Refuse a forecast that is not what was written; other files of numbers are taken as such."""
+    """Refuse a forecast that changed since it was written; other files are numbers."""
     if path.suffix.lower() != ".parquet" or not path.is_file():
         return
     # Only now: few runs read a forecast.

@@ -104,7 +104,7 @@ def recorded_individuals(store: RunStore) -> Recorded:
 def newest_front(store: RunStore, known: RunResult | None = None) -> Population:
     """The front of a run: that of its result, polished, or else that of its newest generation.
 
-    Members stand in the order of their numbers. The result is read where it is not `known` yet.
+    Members stand in the order of their numbers. The result is read if it is not `known` yet.
 
     Raises:
         StoreError: When it has recorded no generation.
@@ -171,7 +171,7 @@ def _iter_populations(store: RunStore) -> Iterator[tuple[int, Population]]:
 def front_table(result: RunResult) -> Columns:
     """The certified members of a finished run, by the numbers that tables and report give them.
 
-    Where held-out bars were opened, also what they reached there.
+    After held-out bars were opened, also figures there.
     """
     columns: Columns = {"member": list(range(len(result.front)))}
     for part in ("genes", "objectives", "metrics"):
@@ -183,7 +183,7 @@ def front_table(result: RunResult) -> Columns:
 
 
 def _add(columns: Columns, field: str, described: Sequence[Member | Figures]) -> None:
-    """Add a column for each name in a part of members, or of what they reached held out."""
+    """Add a column for each name in a part of members, or of their figures held out."""
     parts = [getattr(member, field.removeprefix("held_out.")) for member in described]
     for name in parts[0] if parts else ():
         columns[f"{field}.{name}"] = [part[name] for part in parts]
@@ -226,7 +226,7 @@ def find_differing(
     pick: int | None = None,
     most: int = SHOWN_MEMBERS,
 ) -> Mapping[int, Member]:
-    """Members of a front that are shown: all, or the pick and those that differ most.
+    """Members of a front that are shown: all, or the pick and the most different ones.
 
     Neighbours on a front are nearly the same: its first members would show one corner of it. The
     best in each objective are therefore followed by those farthest from all that are chosen,

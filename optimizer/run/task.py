@@ -75,7 +75,7 @@ class Task:
     def engine(self, device: str | Device | None = None) -> Engine:
         """A batch engine to search with; bars that are held out are not in it.
 
-        `device` is one that was chosen, or its name; the configuration's when None.
+        `device` is a chosen device, or its name; the configuration's when None.
         """
         return self._engine(self.markets.searched, self.markets.windows, device)
 
@@ -196,9 +196,9 @@ def prepare(
 
     `for_search` asks that every genome within the bounds fits the data, and that no indicator of
     a person's own looks ahead. Where a run has recorded the strategy, `known` is it with its
-    bounds, or `published` what its name stands for; what the configuration names is not looked at
+    bounds, or `published` what its name stands for; the name in the configuration is not looked at
     then. Parts between long gaps are skipped on which `genes` cannot trade; without them those on
-    which some genome within the bounds cannot. With `may_fetch` a vendor may be asked for bars.
+    which some genome within the bounds cannot. With `may_fetch` a vendor may send bars.
     Nothing has been written and no genome evaluated then.
 
     Raises:
@@ -263,7 +263,7 @@ def name_genes(config: RunConfig, layout: GenomeLayout) -> RunConfig:
 
 
 def parse_goals(config: RunConfig, layout: GenomeLayout) -> Goals:
-    """Goals of a configuration, whose formulas may read the genes of a strategy.
+    """Goals of a configuration, with formulas that may read the genes of a strategy.
 
     Raises:
         ConfigError: When something in them is wrong.
@@ -443,7 +443,7 @@ def bars_needed(spec: Strategy) -> int:
 
 
 def check_bounds_fit(spec: Strategy, markets: Markets) -> None:
-    """Refuse bounds of which some ask for more history than there is."""
+    """Refuse bounds that need more history than the bars have."""
     n_bars, shown = fewest_bars(markets)
     layout = spec.layout
 

@@ -218,7 +218,7 @@ def _find_edited(store: RunStore) -> str | None:
 
 
 def require_same_file(store: RunStore, spec: Strategy) -> None:
-    """Refuse to go on with another strategy, or one whose own functions stand in another text.
+    """Refuse to go on with another strategy, or with own functions of another text.
 
     Raises:
         StoreError: With the first line of the file that differs, and each value.
@@ -288,7 +288,7 @@ def confine_places(
 
 
 def require_text(config: RunConfig, names: Collection[str], others: Mapping[str, object]) -> None:
-    """Refuse texts that no record can hold, such as a path whose bytes are no UTF-8.
+    """Refuse texts that no record can hold, such as a path that is no UTF-8.
 
     Args:
         config: Of a run.

@@ -69,8 +69,8 @@ def load_genomes(
 
     `source` is a ``.json`` or ``.csv`` file as `read_individuals` reads it, or a run, whose front
     it takes (the last generation where the front is empty). `member` takes one of them alone.
-    Genes that are not named keep their default. `may_repair` moves what is out of bounds or
-    breaks a constraint, which is refused else.
+    Genes that are not named keep their default. `may_repair` moves genomes inside
+    bounds and constraints; else they are refused.
 
     Raises:
         ConfigError: When the file cannot be read, or an individual is not one of this search.
