@@ -147,10 +147,6 @@ class Backend(ABC):
         `times` say when the bars of each series open.
         """
 
-    def rows(self, slot: int, series: int) -> Floats:
-        """A copy of one row [T], as it stands in its slot."""
-        raise EngineError("rows of this strategy are computed as they are read")
-
 
 def iter_parts(count: int, step: int) -> Iterator[Ints]:
     """Numbers below a count, so many at a time."""

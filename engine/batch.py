@@ -15,7 +15,7 @@ from engine.accounts.cpu.merging import fold_account
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results, order_windows, split_accounts
 from engine.accounts.strategy_stakes import build_stakes
-from engine.backend import Ints, RowForm, Slots, iter_parts
+from engine.backend import Ints, Slots, iter_parts
 from engine.devices import Device, find_device_case, settle_device
 from engine.indicators.plan import bring_in_parts, group_rows, list_reads
 from engine.indicators.row_bank import RowBank
@@ -319,12 +319,6 @@ class Engine:
         return tuple(
             self._backend.signals(member, slots, window).astype(np.int64) for window in self.windows
         )
-
-    def row(self, form: RowForm, parameters: Sequence[float], series: int = 0) -> Floats:
-        """One indicator row [T] of one series, as the device computed it."""
-        slots = self._bank.take([(form, tuple(map(float, parameters)))])
-        assert slots is not None
-        return self._backend.rows(int(slots[0]), series)
 
     def _list_ledgers(self, genomes: Floats, slots: Slots) -> list[tuple[Ledger, ...]]:
         """Ledgers [W] of each of several individuals."""

@@ -21,24 +21,21 @@ from strategy.model import Strategy
 
 BACKENDS: dict[str, str] = {
     "cpu": "engine.cpu:CpuBackend",
-    "cuda": "engine.cuda:CudaMaker",
-}
-"""Every backend of the fast case by the name of its device, imported at first use."""
-
-OF_FORMULAS: dict[str, str] = {
-    "cpu": "engine.cpu.language:LanguageBackend",
     "cuda": "engine.cuda.language:CudaLanguageMaker",
 }
-"""The same for strategies beyond the fast case, with formulas as data."""
+"""Every backend by the name of its device, imported at first use."""
+
+FAST: dict[str, str] = {"cuda": "engine.cuda:CudaMaker"}
+"""The same for fast cases, where a device has kernels of these."""
 
 OF_LIMITS: dict[str, str] = {
     "cpu": "engine.cpu.limited:LimitedBackend",
     "cuda": "engine.cuda.language:CudaLimitedMaker",
 }
-"""The same for accounts with limits, whatever the strategy."""
+"""The same for accounts with limits."""
 
 FAST_LIMITS: dict[str, str] = {"cuda": "engine.cuda:CudaAccountMaker"}
-"""The same for fast cases, where a device's kernels of these keep limits."""
+"""The same for accounts with limits of fast cases."""
 
 NUMBERS = r"[0-9]{1,3}(,[0-9]{1,3})*"
 """Numbers of GPUs, behind the colon of a device's name."""
@@ -107,14 +104,11 @@ def _gpus(device: str, numbers: str) -> tuple[int, ...]:
     return tuple(wanted)
 
 
-def load_backend(name: str, devices: tuple[int, ...] = ()) -> BackendMaker:
+def load_backend(
+    name: str, devices: tuple[int, ...] = (), backends: dict[str, str] = BACKENDS
+) -> BackendMaker:
     """Maker of a backend; name and numbers of its devices as `choose_backend` gives them."""
-    return _maker(BACKENDS[name], name, devices)
-
-
-def _maker(place: str, name: str, devices: tuple[int, ...]) -> BackendMaker:
-    """Maker of a backend in a module, behind a colon."""
-    module, _, attribute = place.partition(":")
+    module, _, attribute = backends[name].partition(":")
     is_there = module in sys.modules
     loaded = importlib.import_module(module) if is_there else _load_module(module, devices)
     maker = getattr(loaded, attribute)
@@ -177,17 +171,16 @@ def choose_device(
     is_fast = find_device_case(spec, choice.name, costs).is_covered
     if costs is not None and costs.has_limits:
         backends = FAST_LIMITS if is_fast else OF_LIMITS
-        maker = _maker(backends[choice.name], choice.name, choice.devices)
-    elif is_fast:
-        maker = load_backend(choice.name, choice.devices)
     else:
-        maker = _maker(OF_FORMULAS[choice.name], choice.name, choice.devices)
+        backends = FAST if is_fast else BACKENDS
+    maker = load_backend(choice.name, choice.devices, backends)
     return Device(choice.label, choice.reason, maker)
 
 
 def find_device_case(spec: Strategy, device: str, costs: Costs | None = None) -> FastCase:
     """The fast case of a strategy, where kernels of a device, named or labelled, know all of it."""
-    return find_fast_case(spec, costs, keeps_limits=device.partition(":")[0] in FAST_LIMITS)
+    has_kernels = device.partition(":")[0] in FAST
+    return find_fast_case(spec, costs) if has_kernels else FastCase(spec)
 
 
 def settle_device(spec: Strategy, device: str | Device, costs: Costs | None) -> Device:

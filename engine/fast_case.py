@@ -104,18 +104,14 @@ class _WiderError(Exception):
     """The strategy has something that fast kernels do not know."""
 
 
-def find_fast_case(
-    strategy: Strategy, costs: Costs | None = None, *, keeps_limits: bool = False
-) -> FastCase:
+def find_fast_case(strategy: Strategy, costs: Costs | None = None) -> FastCase:
     """The fast case of a strategy; without rows and bracket where there is none.
 
     It goes long on a conjunction of strict comparisons, each of a row with a row or a gene; its
     stop is a positive gene times a row beyond the bar, its target a gene times the risk, and a gene
-    in bars limits its time. Its `costs` are fractions of prices; `keeps_limits`: whether the
-    fast kernels of its device keep limits of an account, if there are some.
+    in bars limits its time. Its `costs` are fractions of prices.
     """
-    has_limits = costs is not None and costs.has_limits and not keeps_limits
-    if has_limits or (costs is not None and costs.fee_unit > 0.0):
+    if costs is not None and costs.fee_unit > 0.0:
         return FastCase(strategy)
     try:
         return _fast_case(strategy)

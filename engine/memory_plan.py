@@ -53,11 +53,8 @@ class MemoryShares(NamedTuple):
         return Room(left - work, work)
 
 
-HOST_CASE = MemoryShares(0.5, 0)
-"""Fast case on cores: the arrays of an individual fit a core's scratch."""
-
-HOST_WORDS = MemoryShares(0.5, 2)
-"""Words on cores: half for rows and conditions that are kept."""
+HOST = MemoryShares(0.5, 1)
+"""Cores: rows have no slots, and come and go with the work."""
 
 GPU_CASE = MemoryShares(0.65, 4, 2**33, holds_series=True)
 """Fast case on a GPU: a quarter for lists of individuals, up to their needs."""
@@ -141,7 +138,7 @@ class MemoryPlan:
 
 def allow_host_bytes(asked: int | None = None) -> int:
     """Bytes that may be taken on this host: the requested ones, or half of the free memory."""
-    return asked or int(HOST_CASE.of_free * free_host_bytes())
+    return asked or int(HOST.of_free * free_host_bytes())
 
 
 def allow_bytes(taker: MemoryTaker, asked: int | None) -> int:
@@ -167,14 +164,23 @@ def plan_memory(
     measure = cache(taker.free_bytes)
     allowed = int(taker.shares.of_free * measure()) if asked is None else asked
     room, (least, most) = taker.shares.divide(allowed, series_bytes), rows
-    slots = room.rows // slot_bytes
-    if slots < least:
-        raise MemoryPlanError(
-            f"one individual needs {least} rows of {slot_bytes:,} bytes each, "
-            f"{room.rows:,} bytes are allowed; allow at least {least * slot_bytes:,}"
-        )
+    slots = fit_rows(room.rows, least, slot_bytes)
     bars = sum(len(bars) for bars in series)
     return MemoryPlan(min(slots, most), slot_bytes, room.work, series_bytes, bars, measure)
+
+
+def fit_rows(room: int, least: int, slot_bytes: int) -> int:
+    """Rows that have room, in bytes.
+
+    Raises:
+        MemoryPlanError: When those of one individual do not.
+    """
+    if room < least * slot_bytes:
+        raise MemoryPlanError(
+            f"one individual needs {least} rows of {slot_bytes:,} bytes each, "
+            f"{room:,} bytes are allowed for rows; {least * slot_bytes:,} are needed at least"
+        )
+    return room // slot_bytes
 
 
 def cut_series(

@@ -13,13 +13,13 @@ from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results
-from engine.backend import Ints, RowForm
+from engine.backend import Ints
 from engine.batch import Engine
 from engine.devices import Device, settle_device
-from engine.fast_case import find_fast_case
 from engine.memory_plan import MemoryPlan, allow_bytes, cut_series
 from engine.pairs import Begun, Wait, check_pairs, take_begun
 from engine.validate import check_windows, require_genomes
+from strategy.expressions import holds_row
 from strategy.genes import Floats
 from strategy.model import Strategy
 
@@ -61,7 +61,7 @@ def create_engine(
         share = allow_bytes(chosen.maker, memory_bytes) // (len(borders) - 1)
         return ApartEngine(spec, series, windows, costs, chosen, borders, threads, share)
     if chosen.label == "cpu" and not is_whole:
-        n_rows = len(find_fast_case(spec, costs).rows)
+        n_rows = sum(map(holds_row, spec.expressions))
         borders, room = cut_series(chosen.maker, series, n_rows, memory_bytes)
         if len(borders) > 2:
             return PartedEngine(spec, series, windows, costs, chosen, borders, threads, room)
@@ -229,11 +229,6 @@ class PartedEngine(Engine):
             by_window |= zip(numbers.tolist(), engine.signals(genome), strict=True)
             del engine
         return tuple(by_window[window_number] for window_number in range(len(self.windows)))
-
-    def row(self, form: RowForm, parameters: Sequence[float], series: int = 0) -> Floats:
-        """See `engine.batch.Engine.row`."""
-        part = int(np.searchsorted(self._borders, series, "right")) - 1
-        return self._engine(part).row(form, parameters, series - self._borders[part])
 
     def _engine(self, part: int) -> Engine:
         """Engine of one part, whatever its own window; another part's engine is let go first."""

@@ -1,4 +1,4 @@
-"""The CPU backend behind the engine's contract: holds the series, fills rows, runs the stages."""
+"""The CPU backend of any strategy: conditions as words of bars, positions of both sides."""
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
@@ -10,188 +10,143 @@ from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results
-from engine.backend import Backend, RowRequest, Sent, by_series
-from engine.conditions.encode import encode_entry
-from engine.cpu.evaluate import evaluate, signal_bars
+from engine.backend import Backend, Sent, by_series
+from engine.cpu.market import CpuMarket
 from engine.errors import DeviceError
-from engine.fast_case import FastCase, encode_exits
-from engine.indicators.coders import choose_coders
-from engine.indicators.cpu.codes import HIGHEST_CODE
-from engine.indicators.cpu.row_scheduler import RowFiller
-from engine.indicators.plan import list_warm_ups
-from engine.indicators.sources import compute_sources
-from engine.memory_plan import HOST_CASE
-from engine.positions.cpu.block_minmax import build_finer
-from engine.positions.cpu.listing import Work, extract_results, fold_alone, list_totals, list_trades
-from engine.runtime.cpu.row_memory import take_row_memory
+from engine.indicators.cpu.trends import build_series_rows
+from engine.memory_plan import HOST, fit_rows
+from engine.positions.cpu.listing import extract_results
 from engine.runtime.cpu.threads import Threads
-from engine.runtime.cpu.types import Floats, Ints, Listed, Market, Slots
+from engine.runtime.cpu.types import Floats, Ints, Slots
 from engine.runtime.free_memory import free_host_bytes
 from engine.runtime.machine import available_cores
+from strategy.model import Strategy
 
-WHOLE, NUMBERS = 5, 5
-"""Whole numbers and figures of a trade that the chain writes."""
+TOGETHER, TOGETHER_WORDS = (256, 512), 2**19
+"""Individuals with rows and conditions at hand at once: as many as have so many words of bars,
+between two bounds; fewer without room for their rows."""
 
 
 class CpuBackend(Backend):
-    """Evaluates populations on the processor's cores.
+    """Evaluates populations of any strategy on CPU cores.
 
     Args:
-        case: The strategy.
+        spec: The strategy.
         series: Bars that windows refer to by number.
         costs: Costs and risk rules.
-        capacity: Slots for rows; a slot holds one row of every series.
-        work_bytes: Not used: what an individual needs fits a core's scratch.
+        capacity: Not used: rows have no slots.
+        work_bytes: Rows that are kept for the next population, at most.
         threads: Cores to use; all of them when None.
 
     Raises:
         DeviceError: When more threads are asked for than the process may use.
+        MemoryPlanError: When one individual's rows alone do not fit.
     """
 
     name = "cpu"
-    shares = HOST_CASE
+    shares = HOST
 
     def __init__(
         self,
-        case: FastCase,
+        spec: Strategy,
         series: Sequence[Bars],
         costs: Costs,
         *,
-        capacity: int,
-        work_bytes: int = 0,
+        capacity: int = 0,
+        work_bytes: int,
         threads: int | None = None,
     ) -> None:
         self.threads = checked_threads(threads)
-        self._case = case
-        coders = choose_coders(case, HIGHEST_CODE)
-        self._entry = encode_entry(case, coders)
-        self._exits = encode_exits(case, costs)
-        self._warm_ups = np.zeros(capacity, np.int64)
-        self._markets = [_allocate_market(bars, self._warm_ups) for bars in series]
-        sources = [compute_sources(bars) for bars in series]
         self._workers = Threads(self.threads)
-        self._filler = RowFiller(sources, self._markets, coders, self._workers)
-        self._longest = max(len(bars) for bars in series)
-        self._scratch = np.empty((self.threads, self._longest + 8), np.int32)
-        self._distances = np.empty((self.threads, self._longest))
+        # A quarter for conditions and what rows are made of.
+        self._rows = build_series_rows(series, work_bytes // 4)
+        room, slot_bytes = work_bytes - work_bytes // 4, self.slot_bytes(series)
+        most_rows = room // slot_bytes
+        self._markets = [
+            CpuMarket(spec, bars, rows, self._workers, costs, most_rows)
+            for bars, rows in zip(series, self._rows, strict=True)
+        ]
+        words = TOGETHER_WORDS * 64 // max(map(len, series))
+        together = max(TOGETHER[0], min(TOGETHER[1], words))
+        n_rows = self._markets[0].n_rows
+        fit_rows(room, n_rows, slot_bytes)
+        self._has_room = most_rows >= together * n_rows
+        self._together = together if self._has_room else most_rows // n_rows
+        self._whole_genes = np.flatnonzero(spec.layout.is_int)
 
     def with_costs(self, costs: Costs) -> "CpuBackend":
         """The same with other costs; rows serve both."""
         other = copy(self)
-        other._exits = encode_exits(self._case, costs)
+        other._markets = [market.with_costs(costs) for market in self._markets]
         return other
 
     @staticmethod
     def slot_bytes(series: Sequence[Bars]) -> int:
-        """Bytes that one slot takes over all series."""
+        """Rows have no slots; what one takes over all series, with its codes."""
         return sum(len(bars) for bars in series) * (8 + 1)
 
     @staticmethod
     def series_bytes(series: Sequence[Bars]) -> int:
-        """Bytes that series take beside all rows: columns, the sources of rows, and two maps."""
-        return sum(len(bars) for bars in series) * 8 * (5 + 7 + 2 * 2)
+        """Bytes that series take beside all rows: columns, and extremes of blocks."""
+        return sum(len(bars) for bars in series) * 8 * 7
 
     @staticmethod
     def free_bytes() -> int:
         """Bytes that are free on this host."""
         return free_host_bytes()
 
-    def fill(self, requests: Sequence[RowRequest]) -> None:
-        """Compute rows of any forms into their slots, in every series."""
-        slots, bars = list_warm_ups(requests, self._longest)
-        self._warm_ups[slots] = bars
-        self._filler.fill(requests)
-
     def begin(self, sent: Sent, slots: Slots | None) -> Callable[[], bool] | None:
-        """Evaluate where slots are known; there is nothing left to wait for."""
-        if slots is None:
-            return None
+        """Evaluate; there is nothing left to wait for."""
         genomes, windows, _, out, _ = sent
-        for number, window_numbers, ranges in by_series(windows):
-            # The loops want their windows side by side, as they are where there is one series.
-            is_all = len(window_numbers) == len(windows)
-            part = out if is_all else np.empty((len(genomes), len(window_numbers), out.shape[2]))
-            work = self._work(number, slots, genomes, ranges, part)
-            fold_alone(work, len(genomes), self._workers)
-            if not is_all:
-                out[:, window_numbers] = part
+        for members in self._share(genomes):
+            for number, window_numbers, ranges in by_series(windows):
+                folded = self._markets[number].fold(genomes[members], ranges)
+                out[np.ix_(members, window_numbers)] = folded
         return lambda: True
+
+    def _share(self, genomes: Floats) -> Iterator[Ints]:
+        """Places of individuals that are evaluated together; neighbours share rows without room."""
+        order: Ints = np.arange(len(genomes))
+        if not self._has_room and self._whole_genes.size:
+            order = np.lexsort(genomes[:, self._whole_genes].T)
+        for begin in range(0, len(genomes), self._together):
+            yield order[begin : begin + self._together]
 
     def list_results(
         self, genomes: Floats, slots: Slots, windows: Sequence[Window], times: Sequence[Ints]
     ) -> tuple[Floats, Results]:
         """Accumulators and results; made in one go."""
         out = np.empty((len(genomes), len(windows), len(ACCUMULATORS)))
-        members = np.arange(len(genomes))
 
-        def of_series() -> Iterator[tuple[Ints, Ints, Results]]:
-            for number, window_numbers, ranges in by_series(windows):
-                out[:, window_numbers], listed = self._list_trades(number, genomes, slots, ranges)
-                yield (
-                    members,
-                    window_numbers,
-                    extract_results(listed, times[number], has_sides=False),
-                )
+        def of_parts() -> Iterator[tuple[Ints, Ints, Results]]:
+            for members in self._share(genomes):
+                for number, window_numbers, ranges in by_series(windows):
+                    out[np.ix_(members, window_numbers)], listed = self._markets[
+                        number
+                    ].list_results(genomes[members], ranges)
+                    yield (
+                        members,
+                        window_numbers,
+                        extract_results(listed, times[number]),
+                    )
 
-        return out, join_results(of_series(), len(genomes), len(windows))
-
-    def _list_trades(
-        self, number: int, genomes: Floats, slots: Slots, ranges: Ints
-    ) -> tuple[Floats, Listed]:
-        """Accumulators [P, W, A] in ranges [W, 2] of one series, and all trades."""
-        out = np.empty((len(genomes), len(ranges), len(ACCUMULATORS)))
-        work = self._work(number, slots, genomes, ranges, out)
-        return out, list_trades(work, out, self._workers)
-
-    def _work(self, number: int, slots: Slots, genomes: Floats, ranges: Ints, out: Floats) -> Work:
-        """Work of a thread in ranges [W, 2] of one series; all share the individuals."""
-        market, shared = self._markets[number], np.zeros(1, np.int64)
-
-        def work(thread: int, firsts: Ints, thread_of: Ints) -> tuple[Ints, Floats]:
-            room = np.empty((0, WHOLE), np.int64), np.empty((0, NUMBERS))
-            return evaluate(market, self._entry, self._exits, slots, genomes, ranges,
-                            self._scratch[thread], self._distances[thread], shared, out, thread,
-                            firsts, thread_of, *room)  # fmt: skip
-
-        return work
+        return out, join_results(of_parts(), len(genomes), len(windows))
 
     def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
-        """Signal bars [S] of one individual in one window."""
-        market = self._markets[window.series]
-        last = window.end - 1 - self._exits.delay
-        bars: Slots = signal_bars(market, self._entry, slots, genome, window.start, last)
-        return bars
+        """Signal bars [S] of one individual in one window, of either side."""
+        return self._markets[window.series].signals(genome, window)
 
     def ledgers(
         self, genomes: Floats, slots: Slots, windows: Sequence[Window]
     ) -> list[tuple[Ledger, ...]]:
-        """The ledgers [W] of each of several individuals; arguments as in `begin`."""
+        """The ledgers [W] of each of several individuals."""
         by_window: list[dict[int, Ledger]] = [{} for _ in genomes]
-        for number, window_numbers, ranges in by_series(windows):
-            out, listed = self._list_trades(number, genomes, slots, ranges)
-            trades = _collect_trades(listed).cut(listed.counts, *list_totals(out))
-            for ledger_of, ledgers in zip(by_window, trades, strict=True):
-                ledger_of |= zip(window_numbers.tolist(), ledgers, strict=True)
-        return [
-            tuple(ledger_of[number_of_window] for number_of_window in range(len(windows)))
-            for ledger_of in by_window
-        ]
-
-    def rows(self, slot: int, series: int) -> Floats:
-        """A copy of one row [T], as it stands in its slot."""
-        row: Floats = self._markets[series].rows[slot].copy()
-        return row
-
-
-def _collect_trades(listed: Listed) -> Ledger:
-    """The trades of all ledgers, one after the other; all of them are longs."""
-    whole, numbers = listed.in_order()
-    signal, entry_bar, exit_bar, reason, held = np.ascontiguousarray(whole.T)
-    entry, stop, target, leave, r = np.ascontiguousarray(numbers.T)
-    return Ledger(
-        signal, entry_bar, exit_bar, reason.astype(np.int8), entry, stop, target, leave, r,
-        np.ones(len(signal), np.int8), stop, held,
-    )  # fmt: skip
+        for members in self._share(genomes):
+            for number, window_numbers, ranges in by_series(windows):
+                listed = self._markets[number].ledgers(genomes[members], ranges)
+                for member, ledgers in zip(members.tolist(), listed, strict=True):
+                    by_window[member] |= zip(window_numbers.tolist(), ledgers, strict=True)
+        return [tuple(ledgers[number] for number in range(len(windows))) for ledgers in by_window]
 
 
 def checked_threads(threads: int | None) -> int:
@@ -200,13 +155,3 @@ def checked_threads(threads: int | None) -> int:
     if threads is not None and not 1 <= threads <= most:
         raise DeviceError(f"threads must be 1 to {most} on this machine, got {threads}")
     return threads or most
-
-
-def _allocate_market(bars: Bars, warm_ups: Ints) -> Market:
-    # Memory is taken page by page as rows are written, not here.
-    shape = len(warm_ups), len(bars)
-    count = shape[0] * shape[1]
-    rows = take_row_memory(8 * count).view(np.float64).reshape(shape)
-    codes = take_row_memory(count).reshape(shape)
-    columns = bars.open, bars.high, bars.low, bars.close
-    return Market(*columns, rows, codes, warm_ups, *build_finer(bars))

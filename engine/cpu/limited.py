@@ -14,7 +14,7 @@ from engine.accounts.results import Results, join_results
 from engine.accounts.stake import Stake
 from engine.accounts.strategy_stakes import build_stakes
 from engine.backend import Sent, by_series
-from engine.cpu.language import LanguageBackend
+from engine.cpu.backend import CpuBackend
 from engine.cpu.listed_signals import ListedSignals, SeriesSignals, join_signals
 from engine.errors import EngineError
 from engine.population import lower_parts, take_number
@@ -26,14 +26,14 @@ FEWEST, MOST, MOST_SIGNALS = 32, 256, 2**20
 are about that many, some 250 MB."""
 
 
-class LimitedBackend(LanguageBackend):
+class LimitedBackend(CpuBackend):
     """Evaluates populations on CPU cores; all windows of a call are one account with limits.
 
     A trade's result hangs on its signal alone. So each series lists all its signals,
     and one chain an individual over these lists picks the signals with room in its account;
     both on all threads.
 
-    Arguments and errors are those of `LanguageBackend`.
+    Arguments and errors are those of `CpuBackend`.
 
     Raises:
         EngineError: When the strategy has a part that limits do not cover.

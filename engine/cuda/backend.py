@@ -286,13 +286,6 @@ class CudaBackend(Backend):
         with on_device(self._device):
             return out, join_results(of_chunks(), *out.shape[:2])
 
-    @device_errors
-    def rows(self, slot: int, series: int) -> Floats:
-        """A copy of one row [T], as it stands in its slot."""
-        start, end = int(self._market.starts[series]), int(self._market.ends[series])
-        row: Floats = to_host(self._rows[slot, start:end])
-        return row
-
 
 def _list_ranges(windows: Sequence[Window]) -> Ints:
     """Series, start and end of windows, [W, 3]."""

@@ -132,10 +132,6 @@ class SeveralGpus(Backend):
         ]
         return out, join_results(parts, *out.shape[:2])
 
-    def rows(self, slot: int, series: int) -> Floats:
-        """A copy of one row [T], from the first device."""
-        return self._parts[0].rows(slot, series)
-
 
 def _share_evenly(individuals: int, n_parts: int) -> list[slice]:
     """Individuals in parts of one size, give or take one."""

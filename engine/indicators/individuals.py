@@ -21,6 +21,10 @@ MARKET = "market met"
 """Name that no gene of a strategy has: which of several markets an individual meets."""
 
 
+KEPT_ROWS = 2**13
+"""Values of its genes for which a row is kept: markets of many searches ask for the same."""
+
+
 class Distinct(NamedTuple):
     """Sets of values of some genes that individuals have."""
 
@@ -111,14 +115,13 @@ def list_gene_columns(node: Node, layout: GenomeLayout) -> tuple[int, ...]:
 def read_row(row: Expression, layout: GenomeLayout) -> RowRead:
     """A row as a bank knows it: by its tree without genes."""
     columns = list_gene_columns(row, layout)
-    genes = tuple(layout.names[column] for column in columns)
-    return RowRead(columns, lambda values: _bind(row, genes, values))
+    genes = [layout.names[column] for column in columns]
 
+    @lru_cache(KEPT_ROWS)
+    def name(values: tuple[float, ...]) -> Expression:
+        return bound(row, dict(zip(genes, values, strict=True)))
 
-@lru_cache(2**14)
-def _bind(row: Expression, genes: tuple[str, ...], values: tuple[float, ...]) -> Expression:
-    """A row for values of its genes; markets of many searches ask for the same."""
-    return bound(row, dict(zip(genes, values, strict=True)))
+    return RowRead(columns, name)
 
 
 def is_row(node: Node) -> bool:

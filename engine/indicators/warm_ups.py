@@ -1,11 +1,13 @@
 """The first bar at which each individual of a population may signal."""
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from engine.backend import Floats, Ints
-from engine.indicators.individuals import Individuals, list_gene_columns, resolve_values
+from engine.indicators.individuals import KEPT_ROWS, Individuals, list_gene_columns, resolve_values
 from engine.indicators.keys import Keys
 from strategy.conditions import Compare, OverBars, Switch
 from strategy.expressions import Arithmetic, Expression, GeneValue, Number, Setting
@@ -40,19 +42,9 @@ class WarmUps:
 
     def __init__(self, spec: Strategy) -> None:
         self._layout: GenomeLayout = spec.layout
-        reaches: dict[Reach, None] = {}
-        for name in PARTS:
-            part = getattr(spec, name)
-            if isinstance(part, Node):
-                _note(part, Reach(Number(0.0), 0), reaches)
-        groups: dict[tuple[Columns, Settings, Settings], list[Reach]] = {}
-        for reach in reaches:
-            columns = list_gene_columns(reach.row, spec.layout)
-            groups.setdefault((columns, reach.spans, reach.switches), []).append(reach)
-        fixed = groups.pop(((), (), ()), [])
-        self._least = max((count_warm_up(reach.row, {}) + reach.ago for reach in fixed), default=0)
-        self._varying = [_Varying(*group, rows) for group, rows in groups.items()]
-        self._keys = {columns: Keys(columns) for columns, *_ in groups}
+        self._least, groups = _group_reaches(spec)
+        self._varying = [_Varying(group) for group in groups]
+        self._keys = {group.columns: Keys(group.columns) for group in groups}
 
     def of(self, individuals: Individuals) -> Ints:
         """First bar that may signal, [P]; [1] if the same for all."""
@@ -61,10 +53,11 @@ class WarmUps:
             columns: keys.number(here if columns else here[:1])
             for columns, keys in self._keys.items()
         }
-        for group in self._varying:
+        for varying in self._varying:
+            group = varying.group
             numbers, fresh = sets[group.columns]
-            self._learn(group, here[fresh])
-            bars = group.bars[numbers]
+            varying.learn(here[fresh])
+            bars = varying.bars[numbers]
             for span in group.spans:
                 held = resolve_values(span, self._layout, here)
                 bars = bars + held.astype(np.int64) - 1
@@ -73,29 +66,58 @@ class WarmUps:
             warm_ups = np.maximum(warm_ups, bars)
         return warm_ups
 
-    def _learn(self, group: "_Varying", genomes: Floats) -> None:
-        """Count bars for genomes [n, G] with new values."""
-        if not len(genomes):
-            return
-        names = [self._layout.names[column] for column in group.columns]
-        known = [
-            max(
-                count_warm_up(reach.row, dict(zip(names, values, strict=True))) + reach.ago
-                for reach in group.rows
-            )
-            for values in genomes[:, group.columns].tolist()
-        ]
-        group.bars = np.concatenate([group.bars, np.array(known, np.int64)])
+
+class _Group(NamedTuple):
+    """Rows that are looked at in the same way."""
+
+    columns: Columns
+    spans: Settings
+    switches: Settings
+    count: Callable[[tuple[float, ...]], int]  # bars that they need for values of their genes
 
 
 class _Varying:
-    """Rows that are looked at in the same way, and their needs for values of their genes."""
+    """Needs of rows for the values of genes that were seen."""
 
-    def __init__(
-        self, columns: Columns, spans: Settings, switches: Settings, rows: list[Reach]
-    ) -> None:
-        self.columns, self.spans, self.switches, self.rows = columns, spans, switches, rows
+    def __init__(self, group: _Group) -> None:
+        self.group = group
         self.bars: Ints = np.empty(0, np.int64)
+
+    def learn(self, genomes: Floats) -> None:
+        """Count bars for genomes [n, G] with new values."""
+        known = list(map(self.group.count, map(tuple, genomes[:, self.group.columns].tolist())))
+        self.bars = np.concatenate([self.bars, np.array(known, np.int64)])
+
+
+@lru_cache(16)
+def _group_reaches(spec: Strategy) -> tuple[int, list[_Group]]:
+    """Bars that any individual needs, and groups of rows whose needs vary."""
+    reaches: dict[Reach, None] = {}
+    for name in PARTS:
+        part = getattr(spec, name)
+        if isinstance(part, Node):
+            _note(part, Reach(Number(0.0), 0), reaches)
+    groups: dict[tuple[Columns, Settings, Settings], list[Reach]] = {}
+    for reach in reaches:
+        columns = list_gene_columns(reach.row, spec.layout)
+        groups.setdefault((columns, reach.spans, reach.switches), []).append(reach)
+    fixed = groups.pop(((), (), ()), [])
+    least = max((count_warm_up(reach.row, {}) + reach.ago for reach in fixed), default=0)
+    return least, [
+        _Group(*group, _build_count(rows, [spec.layout.names[column] for column in group[0]]))
+        for group, rows in groups.items()
+    ]
+
+
+def _build_count(rows: list[Reach], names: list[str]) -> Callable[[tuple[float, ...]], int]:
+    """Counts bars that rows need; markets of many searches ask for the same values."""
+
+    @lru_cache(KEPT_ROWS)
+    def count(values: tuple[float, ...]) -> int:
+        genes = dict(zip(names, values, strict=True))
+        return max(count_warm_up(reach.row, genes) + reach.ago for reach in rows)
+
+    return count
 
 
 def _note(node: Node, reach: Reach, found: dict[Reach, None]) -> None:

@@ -7,7 +7,6 @@ from itertools import product
 import numpy as np
 
 from data import Bars
-from engine.fast_case import find_fast_case
 from engine.reference import Reference
 from engine.replay.certificate import certify
 from engine.runtime.compiling.forms import CompiledForm
@@ -48,9 +47,7 @@ def print_strategy(console: Lines, task: Task) -> None:
     """
     strategy = task.spec
     console.say(f"{strategy.name}: {strategy.summary}")
-    is_fast = find_fast_case(strategy, task.costs).is_covered
-    how = "kernels of its own" if is_fast else "kernels that read it as data"
-    console.say(f"{format_count(len(strategy.layout), 'gene')}; evaluated by {how}")
+    console.say(format_count(len(strategy.layout), "gene"))
     _print_parts(console, strategy)
     console.say_all(dict.fromkeys(_read_clock(strategy)))
     print_genes(console, strategy)

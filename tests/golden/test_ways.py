@@ -14,13 +14,12 @@ from tests.golden.cases import CASES, make_world
 from tests.golden.results import find_ledger_difference, read_results
 from tests.support.comparisons import WHY, needs_gpu
 from tests.support.market_waves import compare_markets
-from tests.support.parity import formula_engine
 
 GPU = [pytest.mark.gpu, pytest.mark.skipif(bool(WHY), reason=f"no cuda device: {WHY}")]
 
 NAMES = ("seller_exhaustion", "higher", "donchian_trail", "adaptive_trend", "by_volatility",
          "limits_of_one")  # fmt: skip
-"""Of the fast case and without it, with money, with limits; of one series and of many."""
+"""At the market, with money, with limits; of one series and of many."""
 
 OPTIONS = {
     "one thread": {"threads": 1},
@@ -119,6 +118,7 @@ def test_engines_on_other_windows_and_on_old_memory(name, monkeypatch):
     asked, genomes, (sums, _) = ask(name)
     strategy, series, windows, costs = asked
     monkeypatch.setattr(row_memory, "_KEPT", [])
+    monkeypatch.setattr(row_memory, "SMALL", 0)
     monkeypatch.setattr(sending, "PART_PAIRS", 7)
     monkeypatch.setattr(batch, "LISTED_PAIRS", 1)
     with row_memory.keeping_row_memory():
@@ -129,13 +129,6 @@ def test_engines_on_other_windows_and_on_old_memory(name, monkeypatch):
             del engine
             for memory in row_memory._KEPT:
                 memory[:] = 255
-
-
-@pytest.mark.parametrize("name", ["seller_exhaustion", "mean_reversion", "crossings", "located"])
-def test_formulas_give_the_bits_of_the_fast_case(name):
-    """Whichever kernels run."""
-    asked, genomes, (sums, _) = ask(name)
-    assert_recorded("formulas", sums, formula_engine(*asked, device="cpu").evaluate(genomes))
 
 
 def test_several_devices_share_a_population():

@@ -79,8 +79,8 @@ def test_any_strategy_on_any_market(data, seed):
 
 @pytest.mark.parametrize("name", sorted(SHORT_SPECS))
 @given(data=st.data())
-def test_the_fast_case_on_any_market(name, data):
-    """The same of strategies with kernels of their own."""
+def test_a_shipped_strategy_on_any_market(name, data):
+    """The same of several series."""
     series = [data.draw(markets()) for _ in range(data.draw(st.integers(1, 3)))]
     windows = [data.draw(draw_window(bars, s)) for s, bars in enumerate(series) for _ in range(2)]
     genomes = data.draw(populations(SHORT_SPECS[name]))

@@ -219,8 +219,8 @@ def interpret():
     load_backend = engine.devices.load_backend
     engine.devices.why_absent = lambda name: ""
     engine.devices.count_gpus = lambda: 1
-    engine.devices.load_backend = lambda name, devices: (
-        Interpreted if name == "cuda" else load_backend(name, devices)
+    engine.devices.load_backend = lambda name, *others: (
+        Interpreted if name == "cuda" else load_backend(name, *others)
     )
 
 

@@ -72,10 +72,11 @@ def pretend(plan, replace=setattr):
     backend, load_backend = losing(plan), engine.devices.load_backend
     replace(engine.devices, "why_absent", lambda name: "")
     replace(engine.devices, "count_gpus", lambda: 1)
+    replace(engine.devices, "FAST", {})
     replace(
         engine.devices,
         "load_backend",
-        lambda name, devices: backend if name == "cuda" else load_backend(name, devices),
+        lambda name, *others: backend if name == "cuda" else load_backend(name, *others),
     )
 
 

@@ -1,25 +1,11 @@
 """Comparisons of engines that name what differs, where, and both values."""
 
-from unittest.mock import patch
-
 import numpy as np
 
 from engine.batch import Engine
-from engine.fast_case import FastCase
 from engine.reference import Reference
 from engine.replay.parity import compare_accumulators, compare_ledgers
 from tests.support.references import FORMS
-
-
-def find_no_fast_case(strategy, costs=None, *, keeps_limits=False):
-    """None of a strategy, whatever it costs."""
-    return FastCase(strategy)
-
-
-def formula_engine(*arguments, **options):
-    """An engine as `Engine` makes it, of a strategy without a fast case."""
-    with patch("engine.devices.find_fast_case", find_no_fast_case):
-        return Engine(*arguments, **options)
 
 
 def both(strategy, bars, windows, genomes, costs=None, form=None, device="cpu", **options):

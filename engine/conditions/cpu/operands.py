@@ -14,7 +14,6 @@ import numpy as np
 
 from engine.conditions.cpu.candidates import (
     Bounded,
-    bound_conjunction,
     copy_candidates,
     set_kept_bars,
 )
@@ -22,7 +21,6 @@ from engine.conditions.cpu.codes import (
     SAME,
     CodedSides,
     RowCodes,
-    code_conjunction,
     decide_coded,
     is_coded,
     map_bounds,
@@ -41,16 +39,13 @@ from engine.conditions.cpu.parts import (
     Formula,
     Leaves,
     Part,
-    holds_gene,
     name_sides,
-    name_words,
     write_formula,
 )
+from engine.conditions.cpu.plan import plan_conditions
 from engine.indicators.cpu.row_arrays import RowArrays
 from engine.indicators.individuals import (
     Individuals,
-    list_gene_columns,
-    read_row,
     resolve_values,
 )
 from engine.indicators.row_bank import RowBank
@@ -60,7 +55,7 @@ from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints
 from engine.runtime.lru_cache import ArrayCache
 from strategy.conditions import AllOf, Compare, Condition, Held, OverBars, Relation
-from strategy.expressions import Arithmetic, Expression, GeneValue, Number, holds_row
+from strategy.expressions import Expression, GeneValue, Number
 from strategy.genes import GenomeLayout
 from strategy.nodes import Node
 from strategy.rows import Rows
@@ -97,28 +92,19 @@ class Readings:
         capacity: int = 0,
     ) -> None:
         self._rows, self._layout, self._workers = rows, layout, workers
-        self._is_whole = layout.is_int.tolist()
-        self._parts: dict[Node, Part] = {}
-        self._relations: dict[tuple[int, int], set[int]] = {}
-        self._bounded: dict[int, Bounded] = {}
+        self._plan = plan_conditions(layout, tuple(conditions), tuple(values))
+        self._places, self.part = self._plan.places, self._plan.part
         self._is_sparse: dict[int, bool] = {}
-        self._coded: dict[int, tuple[list[Part], list[Part]]] = {}
-        self._outermost: set[int] = set()
         self._row_codes: dict[Name, RowCodes] = {}
-        self._passing: set[Name] = set()
         self._kept = cast(ArrayCache, rows.kept)
         self._let_go, self._n_blocks = 0, count()
         self._word_tables: dict[Name, KeyedArrays] = {}
         self._scratch = Scratch()
         self.begin(layout.defaults[None])
-        asked = [self.part(condition) for condition in conditions]
-        self._passing, self._outermost = self._list_passing(asked), self._list_outermost(asked)
-        self._places = self._list_places([self.part(value) for value in values])
-        reads = [read_row(cast(Expression, part.node), layout) for part in self._places]
         self._arrays = RowArrays(rows, workers)
         # Not of this object: nothing collects cycles in a program.
         fill = partial(_fill_rows, self._arrays, self._row_codes)
-        self._bank = RowBank(reads, capacity, fill, grows=True)
+        self._bank = RowBank(self._plan.reads, capacity, fill, grows=True)
 
     @property
     def n_rows(self) -> int:
@@ -152,35 +138,6 @@ class Readings:
         self._blocks: list[Words] = []
         self._scratch.release()
 
-    def part(self, node: Node) -> Part:
-        """The part of a node; equal nodes are one part."""
-        if node not in self._parts:
-            columns = list_gene_columns(node, self._layout)
-            is_fresh = isinstance(node, Arithmetic) and any(map(holds_gene, node.parts))
-            below = node.parts if is_fresh or isinstance(node, Condition) else ()
-            parts = tuple(self.part(child) for child in below)
-            made = Part(len(self._parts), node, parts, columns, is_fresh)
-            if isinstance(node, Compare):
-                sides = self._relations.setdefault((parts[0].number, parts[1].number), set())
-                sides.add(RELATIONS[node.relation])
-            self._parts[node] = made
-            if isinstance(node, AllOf):
-                self._prepare(made, node)
-        return self._parts[node]
-
-    def _prepare(self, part: Part, conjunction: AllOf) -> None:
-        """Look for faster ways to decide a conjunction."""
-        coded = code_conjunction(conjunction, self._layout)
-        if coded:
-            compares, rest = ([self.part(each) for each in some] for some in coded)
-            self._coded[part.number] = compares, rest
-        bounded = bound_conjunction(conjunction, self._layout)
-        # Codes decide as fast at all bars.
-        if bounded and not (coded and set(bounded.compares) <= set(coded.compares)):
-            self._bounded[part.number] = bounded
-            for condition in (bounded.impossible, *bounded.compares, *bounded.rest):
-                self.part(condition)
-
     def values(self, setting: Node) -> Floats:
         """The value [P] of a constant or a gene."""
         return resolve_values(setting, self._layout, self.individuals.here)
@@ -210,16 +167,6 @@ class Readings:
         column: Ints = self._slots[:, self._places[row]]
         return column
 
-    def _list_places(self, values: Sequence[Part]) -> dict[Part, int]:
-        """The rows that comparisons and these values read, and places of them."""
-        read = [*values]
-        for part in self._parts.values():
-            if isinstance(part.node, Compare):
-                read += part.below
-        leaves = write_formula(*read)[0].leaves
-        rows = [leaf for leaf in leaves if holds_row(leaf.node)]
-        return {leaf: number for number, leaf in enumerate(rows)}
-
     def words(self, part: Part, chosen: Ints | None = None) -> Ints:
         """Where words of bars at which a condition is true lie, [n] of chosen individuals, or all.
 
@@ -240,40 +187,17 @@ class Readings:
 
     def _make_room(self, part: Part, *shape: int) -> Words:
         """Room for words of a part; with a real gene nobody reads them after this population."""
-        if self._are_whole(part.columns):
+        if self._plan.are_whole(part.columns):
             return np.empty(shape, np.uint64)
         return self._scratch.take(*shape)
 
     def _sides(self, part: Part, chosen: Ints | None) -> dict[int, Ints]:
         """Addresses of words [n], by each relation of the strategy between two sides."""
         sides = name_sides(part)
-        relations = sorted(self._relations[sides])
+        relations = sorted(self._plan.relations[sides])
         compute = partial(self._compare_sides, part, np.array(relations))
         addresses = self._word_addresses(sides, part.columns, len(relations), compute, chosen)
         return dict(zip(relations, addresses, strict=True))
-
-    def _list_passing(self, asked: Sequence[Part]) -> set[Name]:
-        """Names of parts that only conditions of the same whole genes read, never again."""
-        lasting, names = {name_words(part) for part in asked}, set[Name]()
-        for part in self._parts.values():
-            bounded = self._bounded.get(part.number)
-            conditions = (bounded.impossible, *bounded.rest) if bounded else ()
-            _, rest = self._coded.get(part.number, ((), ()))
-            for below in (*part.below, *map(self.part, conditions), *rest):
-                if isinstance(below.node, Condition):
-                    names.add(name_words(below))
-                    if below.columns != part.columns or not self._are_whole(part.columns):
-                        lasting.add(name_words(below))
-            if isinstance(part.node, Compare):
-                names.add(name_sides(part))
-        return names - lasting
-
-    def _list_outermost(self, asked: Sequence[Part]) -> set[int]:
-        """Numbers of conditions that no other part reads."""
-        read = [below for part in self._parts.values() for below in part.below]
-        read += [below for _, rest in self._coded.values() for below in rest]
-        read += [self.part(rest) for bounded in self._bounded.values() for rest in bounded.rest]
-        return {part.number for part in asked} - {part.number for part in read}
 
     def _word_addresses(
         self,
@@ -284,7 +208,7 @@ class Readings:
         chosen: Ints | None,
     ) -> Ints:
         """Where words [kinds, n] of the chosen lie; `decide` gives [kinds, n, N] of some."""
-        is_kept = self._are_whole(columns) and name not in self._passing
+        is_kept = self._plan.are_whole(columns) and name not in self._plan.passing
 
         def make(fresh: Ints) -> Made:
             block = self._keep(lambda: decide(fresh)) if is_kept else decide(fresh)
@@ -292,7 +216,7 @@ class Readings:
 
         if chosen is None:
             return self._look_up(name, columns, kinds, make)
-        if name not in self._passing:
+        if name not in self._plan.passing:
             return self._look_up(name, columns, kinds, make).take(chosen, axis=1)
         once = name, chosen.tobytes()
         if once not in self._found:
@@ -311,7 +235,7 @@ class Readings:
             return self._found[name]
         table = self._word_tables.get(name) or KeyedArrays(columns, kinds)
         self._found[name] = table.bring(self.individuals.here, make)
-        if self._are_whole(columns):
+        if self._plan.are_whole(columns):
             self._word_tables[name] = table
         else:
             self._blocks.extend(table.arrays)
@@ -322,9 +246,6 @@ class Readings:
         name = (*self._rows.place, "words", next(self._n_blocks))
         return self._kept.get(name, compute)
 
-    def _are_whole(self, columns: tuple[int, ...]) -> bool:
-        return all(self._is_whole[column] for column in columns)
-
     def _decide_words(self, part: Part, chosen: Ints) -> Words:
         """Words [1, n, N] of a condition for some individuals."""
         node = part.node
@@ -332,10 +253,10 @@ class Readings:
             sides = self._sides(part, chosen)[RELATIONS[node.relation]]
             return shift_words(self.gather(sides), node.bars_ago, self.n_bars)[None]
         if self._pays(part, chosen):
-            return self._decide_candidates(self._bounded[part.number], chosen)[None]
-        if part.number in self._coded:
-            span = self._span if part.number in self._outermost else (0, self.n_words)
-            return self._decide_coded(*self._coded[part.number], chosen, span)[None]
+            return self._decide_candidates(self._plan.bounded[part.number], chosen)[None]
+        if part.number in self._plan.coded:
+            span = self._span if part.number in self._plan.outermost else (0, self.n_words)
+            return self._decide_coded(*self._plan.coded[part.number], chosen, span)[None]
         below = [
             self.words(condition, chosen)
             for condition in part.below
@@ -356,9 +277,9 @@ class Readings:
 
     def _pays(self, part: Part, chosen: Ints) -> bool:
         """True if few bars are candidates of a conjunction, and all individuals within bounds."""
-        if part.number not in self._bounded:
+        if part.number not in self._plan.bounded:
             return False
-        bounded = self._bounded[part.number]
+        bounded = self._plan.bounded[part.number]
         if part.number not in self._is_sparse:
             share = len(self._list_candidates(bounded, chosen[:1])[0]) / self.n_bars
             self._is_sparse[part.number] = share <= MOST_SHARE

@@ -14,11 +14,12 @@ from engine.indicators.trend_spec import is_trend
 from engine.runtime.cpu.row_memory import SlotMemory
 from engine.runtime.cpu.simd4 import LANES
 from engine.runtime.cpu.threads import Threads
-from engine.runtime.cpu.types import Floats, Ints, Market
+from engine.runtime.cpu.types import Floats, Ints
 from strategy.expressions import Call, Column, Expression
 from strategy.rows import Rows
 
-NO_CODES = np.empty(0, np.uint8)
+ITEM = 8
+"""Bytes of a value."""
 
 ITEM = 8
 """Bytes of a value."""
@@ -107,8 +108,6 @@ def fill_known(
     rows: Rows, names: Sequence[RowName], places: Ints, out: Floats, workers: Threads
 ) -> None:
     """Compute rows by forms and parameters, as `find_form` gives them, to places from `out` on."""
-    series, requests = rows.series, group_rows(names, places)
+    requests = group_rows(names, places)
     sources = {form.source: rows.of(Column(form.source)) for form, *_ in requests}
-    columns = series.open, series.high, series.low, series.close
-    market = Market(*columns, out, NO_CODES, np.empty(0, np.int64))
-    RowFiller([cast(dict[str, Floats], sources)], [market], {}, workers).fill(requests)
+    RowFiller(cast(dict[str, Floats], sources), workers).fill(requests, out)

@@ -5,12 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.backend import RowForm, RowRequest
-from engine.indicators.coders import Coder, FixedCoder, coder_maps
-from engine.indicators.cpu.codes import HIGHEST_CODE
+from engine.backend import RowRequest
 from engine.indicators.cpu.rows import (
     BEGIN,
-    CODER,
     EMA,
     EMA_LANES,
     END,
@@ -29,7 +26,7 @@ from engine.indicators.cpu.rows import (
 )
 from engine.runtime.cpu.simd4 import LANES
 from engine.runtime.cpu.threads import Threads
-from engine.runtime.cpu.types import Floats, Ints, Market
+from engine.runtime.cpu.types import Floats, Ints
 
 COSTS = np.zeros(ZSCORE + 1)
 COSTS[[LEVEL, SMA, ZSCORE]] = 1.5, 2.7, 4.4
@@ -41,7 +38,7 @@ PART_BARS = 2**15
 LEAD_LENGTHS = 20
 """Lengths by which a stretch of an EMA begins early: exp(-40) is left of its start."""
 
-NO_TASKS: Ints = np.empty((0, 8), np.int64)
+NO_TASKS: Ints = np.empty((0, 7), np.int64)
 
 TAME = 2.0**400
 """Sums and squares of numbers from 1 / TAME to TAME neither overflow nor become subnormal."""
@@ -50,62 +47,38 @@ TAME = 2.0**400
 class RowWork(NamedTuple):
     """Rows to compute, as `fill_parts` takes them."""
 
-    tasks: Ints  # [N, 8]
+    tasks: Ints  # [N, 7]
     parts: Ints  # [n, 2], what takes long first
     longest: int  # of all windows that are not longer than the series
 
 
 class RowFiller:
-    """Computes rows of several series on several threads.
+    """Computes rows of one series on several threads.
 
     Args:
-        sources: Of each series: name to column [T], the same names in all.
-        markets: Of each series, for its slots; where rows are not [slots, T], slots are places.
-        coders: Form to the map of its codes.
+        sources: Name to column [T].
         threads: They compute.
 
     `mended` counts the stretches of EMAs that had to be computed again.
     """
 
-    def __init__(
-        self,
-        sources: Sequence[dict[str, Floats]],
-        markets: Sequence[Market],
-        coders: dict[RowForm, Coder],
-        threads: Threads,
-    ) -> None:
+    def __init__(self, sources: dict[str, Floats], threads: Threads) -> None:
         self.mended = 0
         self._threads = threads
-        self._names = list(sources[0])
-        self._maps = list(dict.fromkeys(coders.values()))
-        self._coder_of = {form: self._maps.index(coder) for form, coder in coders.items()}
-        self._columns = [
-            _build_columns(columns, self._maps, market)
-            for columns, market in zip(sources, markets, strict=True)
-        ]
-        self._has_slots = markets[0].rows.ndim > 1
+        self._names, columns = list(sources), list(sources.values())
+        self._n_bars, self._values = len(columns[0]), np.concatenate(columns)
+        self._is_tame = np.array([_is_tame(column) for column in columns], np.int64)
 
-    def fill(self, requests: Sequence[RowRequest]) -> None:
-        """Compute rows in every series."""
-        works = {
-            n_bars: self._plan_work(requests, n_bars)
-            for n_bars in {columns.n_bars for columns in self._columns}
-        }
-        calls = [
-            (columns, *work, np.empty(len(work.tasks)), np.zeros(3, np.int64))
-            for columns in self._columns
-            for work in [works[columns.n_bars]]
-        ]
-
-        def compute(_: int) -> None:
-            for arguments in calls:
-                fill_parts(*arguments)
-
-        self._threads.run(compute, sum(len(parts) for _, _, parts, *_ in calls))
-        self.mended += sum(int(shared[MENDED]) for *_, shared in calls)
+    def fill(self, requests: Sequence[RowRequest], rows: Floats) -> None:
+        """Compute rows to places from `rows` on, which requests have as slots."""
+        columns = RowColumns(self._n_bars, self._values, self._is_tame, rows)
+        work, shared = self._plan_work(requests, self._n_bars), np.zeros(3, np.int64)
+        begun = np.empty(len(work.tasks))
+        self._threads.run(lambda _: fill_parts(columns, *work, begun, shared), len(work.parts))
+        self.mended += int(shared[MENDED])
 
     def _plan_work(self, requests: Sequence[RowRequest], n_bars: int) -> RowWork:
-        rows = [self._build_row_tasks(request, n_bars) for request in requests]
+        rows = [self._build_row_tasks(request) for request in requests]
         averages = [of_form for of_form in rows if of_form[0, KIND] == EMA]
         bundles = [part for of_form in averages for part in self._bundles(of_form, n_bars)]
         others = [of_form for of_form in rows if of_form[0, KIND] != EMA]
@@ -118,20 +91,19 @@ class RowFiller:
             longest=int(windows.max(initial=0)),
         )
 
-    def _build_row_tasks(self, request: RowRequest, n_bars: int) -> Ints:
-        """Whole rows as tasks [n, 8], bars left out."""
+    def _build_row_tasks(self, request: RowRequest) -> Ints:
+        """Whole rows as tasks [n, 7], bars left out."""
         form, parameters, slots = request
-        rows = np.zeros((len(slots), 8), np.int64)
+        rows = np.zeros((len(slots), 7), np.int64)
         kind = KINDS[form.indicator]
         rows[:, KIND] = kind
         rows[:, SOURCE] = self._names.index(form.source)
-        rows[:, CODER] = self._coder_of.get(form, -1)
         rows[:, LENGTH] = 1 if kind == LEVEL else parameters[:, 0]
-        rows[:, PLACE] = slots * n_bars if self._has_slots else slots
+        rows[:, PLACE] = slots
         return rows
 
     def _bundles(self, rows: Ints, n_bars: int) -> Iterator[Ints]:
-        """EMAs [n, 8] of one form as parts: stretches of few, or many side by side."""
+        """EMAs [n, 7] of one form as parts: stretches of few, or many side by side."""
         is_few = len(rows) < LANES * self._threads.count
         wanted = LANES * max(1, self._threads.count // len(rows)) if is_few else 0
         leads = LEAD_LENGTHS * rows[:, LENGTH]
@@ -145,7 +117,7 @@ class RowFiller:
 
 
 def _pieces(rows: Ints, n_bars: int) -> Ints:
-    """Rows [n, 8] cut where groups of blocks begin, the costliest pieces first."""
+    """Rows [n, 7] cut where groups of blocks begin, the costliest pieces first."""
     group = LANES * rows[:, LENGTH]
     step = group * -(-PART_BARS // group)
     counts = -(-n_bars // step)
@@ -158,33 +130,11 @@ def _pieces(rows: Ints, n_bars: int) -> Ints:
 
 
 def _stretches(row: Ints, n_bars: int, lead: int, count: int) -> list[Ints]:
-    """An EMA [8] as parts of LANES stretches; the first one takes the bars that are left over."""
+    """An EMA [7] as parts of LANES stretches; the first one takes the bars that are left over."""
     ends = n_bars - n_bars // count * np.arange(count)[::-1]
     cut = np.tile(row, (count, 1))
     cut[1:, BEGIN], cut[:, END], cut[:, LEAD] = ends[:-1], ends, lead
     return np.split(cut, count // LANES)
-
-
-def _build_columns(sources: dict[str, Floats], maps: Sequence[Coder], market: Market) -> RowColumns:
-    n_bars = len(market.open)
-    moves = np.array([not isinstance(coder, FixedCoder) for coder in maps], np.int64)
-    low, scale = np.empty(len(maps) * n_bars), np.empty(len(maps) * n_bars)
-    for number, coder in enumerate(maps):
-        # Of a map that does not move no more is read.
-        first, count = number * n_bars, n_bars if moves[number] else min(n_bars, 2 * LANES)
-        span = slice(first, first + count)
-        of_bars = coder_maps(coder, sources, HIGHEST_CODE)
-        low[span], scale[span] = (values[:count] for values in of_bars)
-    return RowColumns(
-        n_bars=n_bars,
-        values=np.concatenate(list(sources.values())),
-        is_tame=np.array([_is_tame(values) for values in sources.values()], np.int64),
-        low=low,
-        scale=scale,
-        moves=moves,
-        rows=market.rows.reshape(-1),
-        codes=market.codes.reshape(-1),
-    )
 
 
 def _is_tame(values: Floats) -> bool:

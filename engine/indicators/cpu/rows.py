@@ -1,15 +1,14 @@
-"""Stage 1, rows: each distinct indicator row [T] of a series, float64, and its codes.
+"""Stage 1, rows: each distinct indicator row [T] of a series, float64.
 
 A sum waits for its own last step. Four of them therefore go side by side (`lanes.py`): EMAs of
 four lengths or of four stretches of a series, or the sums of four blocks of one rolling row.
-Rows are written as they are computed; their codes follow while they are in a near cache.
+Rows are written as they are computed.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from engine.indicators.cpu.codes import encode_row
 from engine.runtime.compiling.loops import compiled_part, compiled_unlocked
 from engine.runtime.cpu.simd4 import (
     LANES,
@@ -27,20 +26,17 @@ from engine.runtime.cpu.simd4 import (
     take,
     where_positive,
 )
-from engine.runtime.cpu.types import Codes, Floats, Ints
+from engine.runtime.cpu.types import Floats, Ints
 
 LEVEL, EMA, SMA, ZSCORE = range(4)
 
 KINDS = {"level": LEVEL, "ema": EMA, "sma": SMA, "zscore": ZSCORE}
 """Form of an indicator that has a compiled form here to its number."""
 
-CODED_BARS = 1024
-"""Bars after which their codes are written."""
-
 EMA_LANES = 4 * LANES
 """EMAs that go side by side: as many as hide how long a step of one takes."""
 
-KIND, SOURCE, CODER, LENGTH, PLACE, BEGIN, END, LEAD = range(8)
+KIND, SOURCE, LENGTH, PLACE, BEGIN, END, LEAD = range(7)
 """Columns of a task: a row, or a stretch of it."""
 
 TAKEN, DONE, MENDED = range(3)
@@ -53,11 +49,7 @@ class RowColumns(NamedTuple):
     n_bars: int  # T
     values: Floats  # [S * T] the sources
     is_tame: Ints  # [S] 1 where `quotient` may multiply instead of dividing
-    low: Floats  # [M * T] value at which code 1 begins, for each map
-    scale: Floats  # [M * T] codes per unit
-    moves: Ints  # [M] 0 where a map is the same at all bars, so that its first ones serve for all
     rows: Floats  # receives the rows
-    codes: Codes  # receives their codes, in the same places; [0] where none have codes
 
 
 @compiled_unlocked
@@ -70,7 +62,7 @@ def fill_parts(
 
     Args:
         columns: The series.
-        tasks: [N, 8] rows, or stretches of them: of rolling rows from the begin of a block on, of
+        tasks: [N, 7] rows, or stretches of them: of rolling rows from the begin of a block on, of
             EMAs in order of their bars.
         parts: [n, 2] first task and one past the last: up to EMA_LANES EMAs of one source; or up to
             LANES stretches of some, all of the same number of bars but for those from bar 0 on,
@@ -93,54 +85,31 @@ def _fill(
     columns: RowColumns, tasks: Ints, first: int, last: int, left: Floats, begun: Floats
 ) -> None:
     """Compute tasks first .. last - 1, which are a part."""
-    n_bars, values, rows, codes = columns.n_bars, columns.values, columns.rows, columns.codes
-    kind, window, coder = tasks[first, KIND], tasks[first, LENGTH], tasks[first, CODER]
+    n_bars, values, rows = columns.n_bars, columns.values, columns.rows
+    kind, window = tasks[first, KIND], tasks[first, LENGTH]
     source, bars = tasks[first, SOURCE], tasks[last - 1, END] - tasks[last - 1, BEGIN]
     start = source * n_bars + tasks[first, BEGIN]
     offset = tasks[first, PLACE] + tasks[first, BEGIN]
-    alphas, averages = np.empty(EMA_LANES), np.empty(EMA_LANES)
-    starts, offsets = np.empty(EMA_LANES, np.int64), np.empty(EMA_LANES, np.int64)
-    step = CODED_BARS
     if kind == EMA:
+        alphas, averages = np.empty(EMA_LANES), np.empty(EMA_LANES)
+        starts, offsets = np.empty(EMA_LANES, np.int64), np.empty(EMA_LANES, np.int64)
         _begin(columns, tasks, first, last, alphas, averages, starts, offsets, begun)
-    elif kind != LEVEL:
-        step = LANES * window
-    coded = 0
-    for done in range(0, bars, step):
-        until = min(done + step, bars)
-        if kind == EMA:
-            _advance(values, starts, alphas, averages, last - first, done, until, rows, offsets)
-        elif kind == LEVEL:
-            # No sign to look at: a copy of four at a time.
-            for k in range(np.uint64(done), np.uint64(until)):
-                value = values[np.uint64(start) + k]
-                rows[np.uint64(offset) + k] = value + 0.0 if value == value else np.nan
-        elif window <= n_bars:
+        _advance(values, starts, alphas, averages, last - first, bars, rows, offsets)
+    elif kind == LEVEL:
+        # No sign to look at: a copy of four at a time.
+        for k in range(np.uint64(bars)):
+            value = values[np.uint64(start) + k]
+            rows[np.uint64(offset) + k] = value + 0.0 if value == value else np.nan
+    elif window <= n_bars:
+        for done in range(0, bars, LANES * window):
             _rolling(values, start + done, (source + 1) * n_bars, source * n_bars, window,
                      kind == ZSCORE, columns.is_tame[source] == 1, left, rows,
                      offset - start)  # fmt: skip
-        if coder >= 0 and (until - coded >= CODED_BARS or until == bars):
-            for i in range(first, last):
-                # The first stretch may be longer by some bars at its begin.
-                skipped = tasks[i, END] - bars if coded else tasks[i, BEGIN]
-                _encode(columns, tasks, i, skipped + coded, tasks[i, END] - bars + until)
-            coded = until
     for i in range(first, last):
         if tasks[i, BEGIN] == 0:
             unknown = tasks[i, PLACE]
             for t in range(unknown, unknown + min(tasks[i, LENGTH] - 1, n_bars)):
                 rows[t] = np.nan
-                if coder >= 0:
-                    codes[t] = 0
-
-
-@compiled_part
-def _encode(columns: RowColumns, tasks: Ints, i: int, begin: int, end: int) -> None:
-    """Codes of some bars of a task's row."""
-    coder, n_bars = tasks[i, CODER], columns.n_bars
-    moves, offset = columns.moves[coder], tasks[i, PLACE] + begin
-    encode_row(columns.rows, offset, end - begin, columns.low, columns.scale,
-               coder * n_bars + begin * moves, moves, columns.codes)  # fmt: skip
 
 
 @compiled_part
@@ -294,12 +263,11 @@ def _advance(
     alphas: Floats,
     averages: Floats,
     count: int,
-    first: int,
-    until: int,
+    bars: int,
     rows: Floats,
     places: Ints,
 ) -> None:
-    """Carry `count` averages on over bars first .. until - 1 after their starts, into rows.
+    """Carry `count` averages on over so many bars from their starts on, into rows.
 
     Up to LANES of them may be at different bars, more are all at the same one.
     """
@@ -308,13 +276,13 @@ def _advance(
     p0, p1, p2, p3 = four(places, 0), four(places, 4), four(places, 8), four(places, 12)
     # At bar 0 the difference is exactly 0, which leaves the seed as it is.
     if count <= LANES:
-        bars = four(starts, 0)
-        for k in range(first, until):
-            y0 = y0 + a0 * (gather(values, bars, k) - y0)
+        sources = four(starts, 0)
+        for k in range(bars):
+            y0 = y0 + a0 * (gather(values, sources, k) - y0)
             scatter(rows, p0, k, canonical(y0))
     else:
         start = starts[0]
-        for k in range(first, until):
+        for k in range(bars):
             x = splat(values[start + k])
             y0 = y0 + a0 * (x - y0)
             y1 = y1 + a1 * (x - y1)
@@ -324,10 +292,6 @@ def _advance(
             scatter(rows, p1, k, canonical(y1))
             scatter(rows, p2, k, canonical(y2))
             scatter(rows, p3, k, canonical(y3))
-    store(averages, 0, y0)
-    store(averages, 4, y1)
-    store(averages, 8, y2)
-    store(averages, 12, y3)
 
 
 @compiled_part
@@ -351,7 +315,5 @@ def _mend(columns: RowColumns, tasks: Ints, begun: Floats) -> int:
             is_met = rows[offset + t] == y
             rows[offset + t] = y + 0.0
             t += 1
-        if tasks[i, CODER] >= 0:
-            _encode(columns, tasks, i, begin, t)
         count += 1
     return count

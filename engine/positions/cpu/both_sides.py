@@ -8,7 +8,6 @@ from engine.accounts.cpu.folding import BARS_IN_MARKET, REJECTED, SUM_R_SHORT, T
 from engine.accounts.ledger import ACCUMULATOR_INDEX, EXIT_PLACES
 from engine.conditions.cpu.expression_vm import value_of_formula
 from engine.positions.cpu.block_minmax import LOW, OPEN, Extremes
-from engine.positions.cpu.chain import bars_held
 from engine.positions.cpu.exits import (
     COARSE,
     END,
@@ -17,6 +16,7 @@ from engine.positions.cpu.exits import (
     TIME,
     Follow,
     Position,
+    bars_held,
     count_coarse,
     find_exit,
     is_at_open,

@@ -202,6 +202,12 @@ def is_at_open(at: Position, bar: int, reason: int) -> bool:
 
 
 @compiled_uncounted
+def bars_held(entry_bar: int, exit_bar: int, is_at_open: bool) -> int:
+    """Bars in the market, without a bar that is left at its open."""
+    return exit_bar - entry_bar + 1 - int(is_at_open)
+
+
+@compiled_uncounted
 def find_open_exit(words: Words, at: Position, begin: int, last: int) -> tuple[int, int]:
     """At which bar's open a position ends, as far as it is known at the bar before `last`; why."""
     bar, reason = at.clock_bar, SESSION

@@ -60,10 +60,10 @@ def list_totals(folded: Floats) -> Ints:
     return np.moveaxis(folded[:, :, COUNTED].astype(np.int64), 2, 0)
 
 
-def extract_results(listed: Listed, times: Ints, *, has_sides: bool) -> Results:
-    """Results of trades on a series with bars that open at times [T]; all longs without sides."""
+def extract_results(listed: Listed, times: Ints) -> Results:
+    """Results of trades on a series with bars that open at times [T]."""
     r = np.ascontiguousarray(listed.numbers[:, R])
-    side = listed.whole[:, SIDE].astype(np.int8) if has_sides else np.ones(len(r), np.int8)
+    side = listed.whole[:, SIDE].astype(np.int8)
     return Results(listed.firsts, listed.counts, times[listed.whole[:, EXIT_BAR]], r, side)
 
 

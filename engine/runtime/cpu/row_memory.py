@@ -18,8 +18,8 @@ from engine.runtime.cpu.types import Ints
 
 Memory = npt.NDArray[np.uint8]
 
-LEAST_SLOTS = 64
-"""Slots with memory at first."""
+SMALL = 2**22
+"""Bytes that are cleared as quickly as they are found again."""
 
 _KEPT: list[Memory] = []
 
@@ -80,8 +80,10 @@ class SlotMemory:
         """Where slots [n] lie."""
         known = len(self._slots)
         if (needed := int(slots.max(initial=-1)) + 1) > known:
-            count = max(needed - known, known, LEAST_SLOTS)
-            block = take_row_memory(count * self._width).reshape(count, self._width)
+            count = max(needed - known, known)
+            n_bytes = count * self._width
+            memory = np.empty(n_bytes, np.uint8) if n_bytes < SMALL else take_row_memory(n_bytes)
+            block = memory.reshape(count, self._width)
             first = block.__array_interface__["data"][0]
             places = first + self._width * np.arange(count)
             self._addresses = np.concatenate([self._addresses, places])

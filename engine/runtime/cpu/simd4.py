@@ -152,25 +152,6 @@ def store(builder, column, first, value):
     builder.store(value, _pointer(builder, column, first, VECTOR), align=8)
 
 
-@instruction(types.void, None, types.int64, lanes, lanes, lanes, lanes, types.float64)
-def store_codes(builder, codes, first, a, b, at_a, at_b, most):
-    """Write 1 + the whole part of positions, 0 .. most, to codes[first : first + 8]; 0 at NaN."""
-    least, most = _constant(0.0), build_vector(builder, [most] * LANES)
-    whole = ir.VectorType(ir.IntType(32), LANES)
-    ones, zeros = ir.Constant(whole, [1] * LANES), ir.Constant(whole, [0] * LANES)
-    halves = []
-    for value, position in ((a, at_a), (b, at_b)):
-        above = builder.select(builder.fcmp_ordered(">", position, least), position, least)
-        within = builder.select(builder.fcmp_ordered("<", above, most), above, most)
-        half = builder.add(builder.fptosi(within, whole), ones)
-        is_known = builder.fcmp_ordered("==", value, value)
-        halves.append(builder.select(is_known, half, zeros))
-    order = ir.Constant(ir.VectorType(ir.IntType(32), 2 * LANES), list(range(2 * LANES)))
-    small = ir.VectorType(ir.IntType(8), 2 * LANES)
-    both = builder.trunc(builder.shuffle_vector(*halves, order), small)
-    builder.store(both, _pointer(builder, codes, first, small), align=1)
-
-
 @instruction(types.int64, None, types.int64)
 def take(builder, counters, place):
     """counters[place], which grows by one: no two threads get the same."""

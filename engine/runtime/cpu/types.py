@@ -31,18 +31,3 @@ class Listed(NamedTuple):
         trade_numbers = np.repeat(self.firsts.ravel() - (ends - counts), counts)
         trade_numbers += np.arange(len(trade_numbers))
         return self.whole[trade_numbers], self.numbers[trade_numbers]
-
-
-class Market(NamedTuple):
-    """One series on the device."""
-
-    open: Floats  # [T]
-    high: Floats  # [T]
-    low: Floats  # [T]
-    close: Floats  # [T]
-    rows: Floats  # [slots, T] float64, the bank's rows
-    codes: Codes  # [slots, T] uint8, codes of the rows that the entry compares
-    warm_ups: Ints  # [slots] bars before the first that may signal, of each row
-    finer: Floats = NO_FINER  # [4, K + 16] finer bars, as `Extremes.bars`
-    # [2, T] first of those of each bar, and one past its last; [2, 0] without any.
-    finer_of: Ints = NO_FINER_OF

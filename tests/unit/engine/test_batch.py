@@ -52,7 +52,7 @@ def test_memory_decides_on_parts(monkeypatch):
 
     whole = make_engine()
     assert type(whole) is Engine
-    monkeypatch.setattr("engine.cpu.backend.free_host_bytes", lambda: 500_000)
+    monkeypatch.setattr("engine.cpu.backend.free_host_bytes", lambda: 350_000)
     parted = make_engine()
     assert parted.n_parts == 4
     assert parted.evaluate(genomes).tobytes() == whole.evaluate(genomes).tobytes()

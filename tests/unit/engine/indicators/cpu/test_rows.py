@@ -8,22 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.backend import RowForm, RowRequest
-from engine.indicators.coders import FixedCoder, WanderingCoder, coder_maps
 from engine.indicators.cpu import row_scheduler
-from engine.indicators.cpu.codes import HIGHEST_CODE, encode
 from engine.indicators.cpu.row_scheduler import RowFiller
 from engine.runtime.cpu.threads import Threads
-from engine.runtime.cpu.types import Market
 from tests.support.parity import assert_same_bits
 from tests.support.slot_rows import count_lengths, readable_row
 
 EMA, SMA, SCORE = (RowForm(name, "close") for name in ("ema", "sma", "zscore"))
 LEVEL = RowForm("level", "close")
-CODERS = {
-    EMA: WanderingCoder("close", 50),
-    LEVEL: WanderingCoder("close", 50),
-    SCORE: FixedCoder(-2.0, 60.0),
-}
 SLOTS, POISON = 40, -12345.0
 
 
@@ -33,15 +25,12 @@ class Rows:
     def __init__(self, values, threads=1):
         values = np.asarray(values, np.float64)
         self.rows = np.empty((SLOTS, len(values)))
-        self.codes = np.empty(self.rows.shape, np.uint8)
         self.sources = {"open": values[::-1].copy(), "close": values}
-        warm_ups = np.zeros(SLOTS, np.int64)
-        market = Market(values, values, values, values, self.rows, self.codes, warm_ups)
-        self.filler = RowFiller([self.sources], [market], CODERS, Threads(threads))
+        self.filler = RowFiller(self.sources, Threads(threads))
 
     def fill(self, asked):
         """Compute rows (form, length) in one call, and hold each against its definition."""
-        self.rows[:], self.codes[:] = POISON, 99
+        self.rows[:] = POISON
         requests, left = [], list(range(SLOTS))[::-1]
         for form in dict.fromkeys(form for form, _ in asked):
             lengths = [length for of_row, length in asked if of_row == form]
@@ -50,21 +39,17 @@ class Rows:
             wanted = count_lengths(form)
             requests.append(RowRequest(form, columns[:, :wanted], slots))
             left.reverse()
-        self.filler.fill(requests)
+        places = [some._replace(slots=some.slots * self.rows.shape[1]) for some in requests]
+        self.filler.fill(places, self.rows.reshape(-1))
         for form, lengths, slots in requests:
             for row, slot in zip(lengths.astype(int).tolist(), slots.tolist(), strict=True):
                 self.check(form, row, slot)
         assert (self.rows[left] == POISON).all()
 
     def check(self, form, lengths, slot):
-        """A slot holds the definition's values, and their codes."""
+        """A slot holds the definition's values."""
         expected = readable_row(form, self.sources[form.source], *lengths)
         assert_same_bits(expected, self.rows[slot], f"{form} {lengths}")
-        if form in CODERS:
-            low, scale = coder_maps(CODERS[form], self.sources, HIGHEST_CODE)
-            of_bars = zip(expected.tolist(), low.tolist(), scale.tolist(), strict=True)
-            codes = [encode.py_func(*of_bar) for of_bar in of_bars]
-            assert_same_bits(np.array(codes, np.uint8), self.codes[slot], f"codes of {form}")
 
 
 def hard_series(name, count):
