@@ -2,10 +2,10 @@
 
     python -m tests.bench.versions python3.11 python3.14 [--lowest] [--with torch==2.13.* ...]
 
-For each Python an environment is made in a folder that is removed, this checkout and its
-requirements of `dev` are installed into it, and the tests of `make fast` run. `--lowest` takes the
-lowest numpy, pandas, torch and numba of `pyproject.toml`, and `--with` others; both are constraints
-of pip. A line a Python is a row of the table in docs/howto/machines.md.
+For each Python an environment is made in a folder that is removed, this checkout and what its tests
+import are installed into it, and the tests of `make fast` run. `--lowest` takes the lowest numpy,
+pandas, torch and numba of `pyproject.toml`, and `--with` others; both are constraints of pip. Each
+line is a row of the table in docs/howto/machines.md.
 """
 
 import argparse
@@ -18,6 +18,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parents[2]
+
+REQUIRED = (".[calendars,cluster,gpu]", "hypothesis", "polars", "pytest", "pytest-timeout",
+            "pytest-xdist", "scipy")  # fmt: skip
+"""Without tools of `dev`, which refuse the lowest versions."""
 
 VARIED = ("numpy", "pandas", "torch", "numba")
 
@@ -45,7 +49,7 @@ def try_python(python: str, constraints: Sequence[str], processes: int) -> str:
         fixed.write_text("\n".join(constraints))
         own = str(made / "bin" / "python")
         subprocess.run([python, "-m", "venv", made], check=True)
-        install = [own, "-m", "pip", "install", "--quiet", "--editable", ".[dev]", "-c", fixed]
+        install = [own, "-m", "pip", "install", "--quiet", "-c", fixed, "--editable", *REQUIRED]
         subprocess.run(install, cwd=ROOT, check=True)
         shown = subprocess.run([own, "-c", SHOWN], check=True, capture_output=True, text=True)
         tests = [own, "-m", "pytest", "-q", "-n", str(processes), "-m", "not slow and not gpu",

@@ -23,10 +23,12 @@ HOSTILE = [
 ]  # fmt: skip
 
 WATCHED = """
+import ast
 import sys
 from strategy.errors import StrategyError
 from strategy.row_text import parse_row, split_rows
 parse_row("rsi(close, 14)")
+ast.unparse(ast.parse("a"))  # whose module Python 3.14 imports late
 heard = []
 sys.addaudithook(lambda event, given: heard.append(event) if event == "exec" else None)
 for text in {texts!r}:
