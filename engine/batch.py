@@ -122,11 +122,6 @@ class Engine:
     def _merging(self) -> Threads:
         return Threads(self.threads)
 
-    @property
-    def rows_computed(self) -> int:
-        """Rows computed so far; the other requested ones were in the bank."""
-        return self._bank.computed
-
     def on(self, windows: Sequence[Window]) -> "Engine":
         """The same engine for other windows [W] of its series: what either computes serves both.
 

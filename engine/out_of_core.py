@@ -113,11 +113,6 @@ class PartedEngine(Engine):
         """Cores that the device uses."""
         return self._engine(0).threads
 
-    @property
-    def rows_computed(self) -> int:
-        """Rows computed so far for the part that is held."""
-        return sum(engine.rows_computed for engine in self._held.values())
-
     def on(self, windows: Sequence[Window]) -> "PartedEngine":
         """The same for other windows [W] of its series."""
         check_windows(self.series, windows)

@@ -96,12 +96,12 @@ def test_a_fold_is_a_search_of_its_training_alone(task, folds):
 
 
 @pytest.mark.parametrize("device", BACKEND_PARAMETERS)
-def test_one_engine_serves_all_folds(task, folds, device):
-    """An engine of all bars picks what an engine of each training picks."""
+def test_one_engine_serves_all_folds(task, folds, device, monkeypatch):
+    """An engine of all bars picks what an engine of each training picks; no other is made."""
     splits, picks = folds
     served = FoldSetup(task, splits, engine=task.engine(device))
+    monkeypatch.setattr(Engine, "__init__", None)
     assert dict(served.run_in_step(range(3))) == dict(enumerate(picks))
-    assert served.engine.rows_computed > 0
 
 
 def test_a_fold_may_lack_a_series():
