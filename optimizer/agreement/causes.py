@@ -14,7 +14,6 @@ from data.timeframe import DAY_NS, HOUR_NS, MINUTE_NS
 from data.zones import CLOCKS, LocalZone
 from optimizer.agreement.matching import (
     AFTER,
-    BEFORE,
     Ours,
     PlacedTrades,
     count_apart,
@@ -188,7 +187,7 @@ def _try_start(case: Case) -> Iterator[Trial]:
 
 
 def _try_end(case: Case) -> Iterator[Trial]:
-    """The list ends before the bars, or the bars before the list."""
+    """The list ends before the bars."""
     theirs, ours = case.theirs, case.ours
     last = int(max(theirs.entry_bar.max(), theirs.exit_bar.max()))
     is_later = ours.entry_bar > last
@@ -203,15 +202,23 @@ def _try_end(case: Case) -> Iterator[Trial]:
             f"--to {end.replace(' ', 'T')}",
             case.cut(case.span.start, last + 1),
         )
-    outside = np.isin(theirs.entry_bar, (BEFORE, AFTER)) | (theirs.exit_bar == AFTER)
-    outside &= ~theirs.is_open | (theirs.entry_bar < 0)
+
+
+def _try_bars(case: Case) -> Iterator[Trial]:
+    """Trades of the list lie where there are no bars: before, after or between them."""
+    theirs = case.theirs
+    outside = (theirs.entry_bar < 0) | ((theirs.exit_bar < 0) & ~theirs.is_open)
     if outside.any() and not outside.all():
+        if AFTER in theirs.exit_bar[outside]:
+            # The trade that is open here at the end of the bars ends there behind them.
+            case = case.change(lambda ours: ours.keep(~ours.is_open))
         count = format_count(int(outside.sum()), "trade")
         yield Trial(
             "bars",
-            f"{count} of the list are not within the bars, which end at {case.format_bar(-1)} UTC",
+            f"Bars of {count} of the list are missing; there are some from {case.format_bar(0)} "
+            f"to {case.format_bar(-1)} UTC",
             "--data with all bars of the list",
-            replace(case, theirs=theirs.keep(~outside), ours=ours.keep(~ours.is_open)),
+            replace(case, theirs=theirs.keep(~outside)),
         )
 
 
@@ -367,7 +374,9 @@ def _try_first_days(case: Case) -> Iterator[Trial]:
     begin_ns = int(case.bars.timestamp[known.min()])
     for days in DAYS:
         first = int(np.searchsorted(case.bars.timestamp, begin_ns + days * DAY_NS))
-        there, here = theirs.entry_bar >= first, ours.entry_bar >= first
+        # Trades at no bar are not of the first days.
+        there = (theirs.entry_bar >= first) | (theirs.entry_bar < 0)
+        here = ours.entry_bar >= first
         remaining = int((~is_equal[there]).sum() + (~is_equal_here[here]).sum())
         if (~there).mean() > MOST_LEFT_OUT or first >= len(case.bars):
             return
@@ -412,10 +421,12 @@ Try = Callable[[Case], Iterator[Trial]]
 STAGES: tuple[Mapping[str, Try], ...] = (
     MappingProxyType(
         {
+            # First: where bars open at closes, fills there look like a clock a bar earlier.
+            "close": _try_closes,
             "clock": _try_clocks,
             "begin": _try_start,
             "end": _try_end,
-            "close": _try_closes,
+            "bars": _try_bars,
             "delay": _try_delay,
             "tick": _try_tick,
             "slippage": _try_slippage,

@@ -16,6 +16,7 @@ from optimizer.agreement.pairs import read_pairs
 from optimizer.agreement.tables import Table, read_tables
 from optimizer.agreement.trade_list import TradeList
 from optimizer.errors import ConfigError
+from optimizer.formatting import format_count
 
 BUY_OR_SELL = frozenset(
     (
@@ -48,6 +49,7 @@ def read_trade_list(
     tables, where = read_tables(path), path.name
     for table in tables:
         if (listed := _read_table(table, prices, market, where)) is not None:
+            _refuse_unknown(listed, where)
             return listed.take(np.lexsort((listed.exit_ns, listed.entry_ns)))
     raise _refuse_tables(tables, where)
 
@@ -65,6 +67,18 @@ def _read_table(
     if market is not None:
         raise ConfigError(f"{where}: names no market; leave --market out")
     return pairs
+
+
+def _refuse_unknown(listed: TradeList, where: str) -> None:
+    """Refuse trades without the time or the price of their entry."""
+    is_unknown = (listed.entry_ns == NO_TIME) | ~np.isfinite(listed.entry)
+    if is_unknown.any():
+        numbers = [listed.number[k] for k in np.flatnonzero(is_unknown)]
+        shown = list_some(numbers[:MOST_NAMED], len(numbers))
+        raise ConfigError(
+            f"{where}: has no time or no price of the entry of "
+            f"{format_count(len(numbers), 'trade')}: {shown}"
+        )
 
 
 def _refuse_empty(where: str) -> ConfigError:

@@ -12,6 +12,7 @@ import pytest
 import optimizer
 from data import Bars
 from engine.accounts.ledger import REASONS
+from optimizer.errors import ConfigError
 from strategy.words import (
     close,
     crosses_above,
@@ -138,6 +139,11 @@ def spec(tmp_path_factory):
 @pytest.fixture(scope="module")
 def trades(spec):
     """Our own trades as a table, times as they open."""
+    return list_trades(spec)
+
+
+def list_trades(spec):
+    """Trades on bars of a file as a table."""
     single = optimizer.backtest(data=spec, strategy=TURNS)
     (ledger,) = single.ledgers
     times = single.task.markets.series[0].timestamp
@@ -281,6 +287,14 @@ def test_files_of_other_programs_are_read(write, name, more, trades, spec, tmp_p
     assert agreement.there == len(trades)
 
 
+def test_a_trade_without_its_entry_is_refused(trades, spec, tmp_path):
+    """By its number: an entry is compared, and measures costs and scales of others."""
+    path = write_list(tmp_path / "list.csv", trades)
+    path.write_text(path.read_text().replace(f"in,{trades['entry'][3]:.2f}", "in,n/a"))
+    with pytest.raises(ConfigError, match="no price of the entry of 1 trade: 4"):
+        optimizer.agree(path, data=spec, strategy=TURNS)
+
+
 def round_prices(trades, tick):
     """Prices to whole ticks."""
     return trades.assign(
@@ -351,6 +365,30 @@ def test_a_cause_is_found_by_trying_it(name, trades, bars, spec, tmp_path):
     assert (found.name, words in f"{found.sentence} {found.remedy}") == (cause, True), found
     assert found.equal >= found.of - 2 > 0.9 * len(changed) - 5
     assert agreement.first != agreement.remaining
+
+
+@pytest.mark.parametrize(
+    "kept", [slice(300, None), slice(1500), [*range(900), *range(1000, COUNT)]]
+)
+def test_bars_that_are_missing_are_the_cause(kept, trades, tmp_path):
+    """Before the list's first trade, behind its last, or between two; not a clock or a warm-up."""
+    frame = {name: column[kept] for name, column in make_frame().items()}
+    few = write_csv(tmp_path, csv_text(frame), "few.csv")
+    agreement = optimizer.agree(write_list(tmp_path / "list.csv", trades), data=few, strategy=TURNS)
+    first = agreement.causes[0]
+    assert (first.name, first.equal > 0.95 * first.of > 50) == ("bars", True), agreement.causes
+    assert "begin" not in {cause.name for cause in agreement.causes}
+
+
+def test_fills_at_closes_that_are_opens_are_no_clock(tmp_path):
+    """Where each bar opens at the close before it, a fill there is not a clock a bar earlier."""
+    frame = make_frame()
+    frame["open"] = np.append(frame["close"][:1], frame["close"][:-1])
+    data = write_csv(tmp_path, csv_text(frame), "bars.csv")
+    ours = Bars(**frame, symbol="TEST", timeframe_ns=HOUR_NS)
+    path = write_list(tmp_path / "list.csv", fill_at_close(list_trades(data), ours))
+    agreement = optimizer.agree(path, data=data, strategy=TURNS)
+    assert [cause.name for cause in agreement.causes] == ["close"]
 
 
 def test_parts_of_a_position_are_trades_of_the_list(spec, tmp_path):
