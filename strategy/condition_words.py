@@ -6,7 +6,16 @@ from strategy.clock import Offset
 from strategy.conditions import AllOf, AnyOf, Compare, Condition, Held, Within
 from strategy.errors import StrategyError
 from strategy.expressions import Clock, Expression
-from strategy.language import Claim, Operand, Term, as_condition, as_expression, word
+from strategy.language import (
+    Claim,
+    Operand,
+    Term,
+    as_condition,
+    as_expression,
+    check_constant,
+    word,
+)
+from strategy.nodes import Parameter
 from strategy.row_words import (
     bars_unknown,
     close,
@@ -25,6 +34,8 @@ from strategy.row_words import (
     total,
     volume,
 )
+
+_AGO = Parameter("ago", least=0)
 
 
 def _mark(condition: Condition) -> Term:
@@ -75,8 +86,9 @@ def known_or(x: Operand, y: Operand) -> Term:
 @compose
 def value_when(c: Claim, x: Operand, ago: int = 0) -> Term:
     """Value of a row at the newest bar at which a condition was true, or so many of these ago."""
+    check_constant("value_when", _AGO, ago)
     value = last_known(where(c, x))
-    return value if ago <= 0 else value_when(c, lag(value, 1), ago - 1)
+    return value if ago == 0 else value_when(c, lag(value, 1), ago - 1)
 
 
 @compose
@@ -91,8 +103,8 @@ def session_total(x: Operand, offset: Offset = 0) -> Term:
     day, minute = (Term(Clock(name, (), offset)) for name in ("day_of_week", "minute_of_day"))
     begins = (day > lag(day, 1)) | (day < lag(day, 1)) | (minute < lag(minute, 1))
     sums = total(x)
-    # The first bar's own value, which a difference of sums has not to the last bit.
-    return where(begins, x, sums - value_when(begins, sums - x))
+    # A row may be unknown at the first bar, and a difference of sums has not its last bit.
+    return where(begins, x, sums - value_when(begins, lag(last_known(sums), 1)))
 
 
 @compose

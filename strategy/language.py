@@ -16,7 +16,7 @@ from strategy.conditions import AllOf, AnyOf, Compare, Condition, Relation, nega
 from strategy.errors import ArgumentError, StrategyError
 from strategy.expressions import Arithmetic, Expression, Number, Operation, Setting
 from strategy.gene import write_gene_name
-from strategy.nodes import Node, check_extent
+from strategy.nodes import Node, Parameter, check_extent
 from strategy.pretty_print import format_tree
 from strategy.source_location import PlacedError, here, locate_errors
 
@@ -306,6 +306,14 @@ def check_name(value: object) -> str:
         f"name={value!r}: a strategy's name is letters, digits, spaces, _ - and dots, begins "
         "with a letter or digit, is no longer than 80, and is no .py file"
     )
+
+
+def check_constant(label: str, parameter: Parameter, value: object) -> None:
+    """Refuse all but a number that a parameter admits: a word is written out by it."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (is_number and parameter.admits(cast(float, value))):
+        wanted = f"{parameter.name} {parameter.wanted or 'finite'}, and no gene"
+        raise StrategyError(f"{label} needs {wanted}, got {quote_value(value)}")
 
 
 def check_pairs(less_than: Any) -> tuple[tuple[str, str], ...]:  # noqa: ANN401 - a person gave it

@@ -1,13 +1,22 @@
 """Words for rows of the bars: columns, indicators by their names, and rows made of these."""
 
+import inspect
 from collections.abc import Callable
 from decimal import Decimal
-from inspect import Parameter
 from typing import ParamSpec
 
 from strategy.expressions import Arithmetic, Call, Column
 from strategy.indicator_registry import COLUMNS, KINDS
-from strategy.language import Operand, Term, as_expression, as_setting, build_word, word
+from strategy.language import (
+    Operand,
+    Term,
+    as_expression,
+    as_setting,
+    build_word,
+    check_constant,
+    word,
+)
+from strategy.nodes import ABOVE_ZERO, ANY, Parameter
 
 P = ParamSpec("P")
 
@@ -15,8 +24,10 @@ P = ParamSpec("P")
 def _indicator_word(name: str) -> Callable[..., Term]:
     """The word that calls an indicator: its source, if any, then its parameters."""
     kind = KINDS[name]
-    taken: dict[str, object] = dict.fromkeys(() if kind.columns else ("x",), Parameter.empty)
-    defaults = kind.defaults or (Parameter.empty,) * len(kind.parameters)
+    taken: dict[str, object] = dict.fromkeys(
+        () if kind.columns else ("x",), inspect.Parameter.empty
+    )
+    defaults = kind.defaults or (inspect.Parameter.empty,) * len(kind.parameters)
     names = (parameter.name for parameter in kind.parameters)
     taken |= zip(names, defaults, strict=True)
 
@@ -274,16 +285,25 @@ def gravity(x: Operand, n: Operand) -> Term:
     return ((n + 1) / 2) * (wma(x, n) / sma(x, n)) - (n + 1)
 
 
+_ALMA = (
+    Parameter("n"),
+    Parameter("offset", least=ANY, is_whole=False),
+    Parameter("sigma", least=ABOVE_ZERO, is_whole=False),
+)
+
+
 @compose
 def alma(x: Operand, n: int, offset: float = 0.85, sigma: float = 6) -> Term:
     """Arnaud Legoux' average: a mean with weights of a bell."""
-    places = [Decimal(k - offset * (n - 1)) / Decimal(n / sigma) for k in range(n)]
+    for parameter, value in zip(_ALMA, (n, offset, sigma), strict=True):
+        check_constant("alma", parameter, value)
+    places = [Decimal(k - offset * (n - 1)) / Decimal(n / sigma) for k in range(int(n))]
     # Decimals, since the last bit of a processor's own exponential is not the same everywhere.
     bell = [(-place * place / 2).exp() for place in places]
     weights = [float(height / sum(bell)) for height in bell]
     sums = Term(as_expression(x)) * weights[-1]
-    for k in range(n - 1):
-        sums = sums + lag(x, n - 1 - k) * weights[k]
+    for k, weight in enumerate(weights[:-1]):
+        sums = sums + lag(x, n - 1 - k) * weight
     return sums
 
 

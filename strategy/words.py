@@ -13,7 +13,6 @@ makes a strategy of conditions, a stop and what else it may have.
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, fields
-from inspect import Parameter
 from itertools import starmap
 from typing import Any, NamedTuple
 
@@ -82,7 +81,7 @@ def higher(minutes: int, x: Term, offset: int = 0) -> Term:
 
 def _clock_word(name: str, about: str) -> Callable[..., Term]:
     """The word of a row ruled by the clock: minutes, if it has any, then an offset."""
-    taken = {**{minutes.name: Parameter.empty for minutes in CLOCK[name]}, "offset": 0}
+    taken = {**{minutes.name: inspect.Parameter.empty for minutes in CLOCK[name]}, "offset": 0}
 
     def make(offset: Offset, **minutes: object) -> Term:
         return Term(Clock(name, tuple(map(as_setting, minutes.values())), offset))
@@ -108,7 +107,7 @@ def _pair_word(build: Callable[..., Condition]) -> Callable[..., Claim]:
     def make(**sides: object) -> Claim:
         return Claim(build(*map(as_expression, sides.values())))
 
-    taken = dict.fromkeys(inspect.signature(build).parameters, Parameter.empty)
+    taken = dict.fromkeys(inspect.signature(build).parameters, inspect.Parameter.empty)
     return build_word(build.__name__, str(build.__doc__), taken, make, Claim)
 
 
@@ -311,7 +310,7 @@ def _take(value: object) -> object:
 def _find_default(default: object) -> object:
     if isinstance(default, Number):
         return int(default.value)
-    return Parameter.empty if default is MISSING else default
+    return inspect.Parameter.empty if default is MISSING else default
 
 
 stop_at, limit_at, after_leg = map(_node_word, (forms.StopAt, forms.LimitAt, forms.AfterLeg))
@@ -489,7 +488,7 @@ strategy = build_word(
     `timeframe`, such as "15m", is that of the bars for which lengths were chosen; `name` is that
     of the variable where the strategy is read from a file.
     """,
-    {"summary": Parameter.empty, **_PARTS_GIVEN, **_BESIDE},
+    {"summary": inspect.Parameter.empty, **_PARTS_GIVEN, **_BESIDE},
     _make_strategy,
     Strategy,
     by_name={**_PARTS_GIVEN, **_BESIDE},

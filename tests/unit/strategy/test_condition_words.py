@@ -64,15 +64,33 @@ def test_a_lazy_cross_remembers_the_bar_that_asked_before(bars):
     assert (lazy != (compute_row(is_wide & CONDITIONS[4], bars) == 1)).any()
 
 
-def test_sums_begin_anew_with_each_day():
-    """From the second day on, the first bar's value as it is."""
+@pytest.mark.parametrize("row", [volume, where(rises, volume)], ids=["whole", "with_holes"])
+def test_sums_begin_anew_with_each_day(row):
+    """From the second day on, the first bar's value as it is; a day may begin with a hole."""
     bars = make_bars(6, 400)
+    values, ours = pd.Series(compute_row(row, bars)), compute_row(session_total(row), bars)
     days = pd.to_datetime(bars.timestamp).normalize()
-    sums = pd.Series(bars.volume).groupby(days).cumsum().to_numpy()
+    sums = values.groupby(days).cumsum().to_numpy()
     is_first = days == days[0]
-    ours = compute_row(session_total(volume), bars)
     assert np.isnan(ours[is_first]).all()
     np.testing.assert_allclose(ours[~is_first], sums[~is_first], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: value_when(rises, close, 1.5), "ago whole and at least 0, and no gene, got 1.5"),
+        (lambda: value_when(rises, close, -1), "got -1"),
+        (lambda: alma(close, 0), "alma needs n whole and at least 1, and no gene, got 0"),
+        (lambda: alma(close, length("n", 9, 5, 20)), "alma needs n whole"),
+        (lambda: alma(close, 9, 0.85, 0), "alma needs sigma above 0"),
+    ],
+    ids=["part", "ahead", "none", "gene", "narrow"],
+)
+def test_numbers_by_which_a_word_is_written_out_are_checked(make, told):
+    """They are no genes: each value is another row."""
+    with pytest.raises(StrategyError, match=told):
+        make()
 
 
 def test_a_switch_is_joined_outside():
