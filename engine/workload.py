@@ -9,16 +9,16 @@ GPU_START_S = 4.0
 of an H200."""
 
 CORE_RATE = 0.85e9
-"""Individual-bars per second of a core, rows there: 0.8 to 0.9 G on sixteen cores of an EPYC at
-512 to 100,000 individuals on 35,040 and 350,400 bars."""
+"""Individual-bars per second of a core for strategies of the fast case, rows there: 1.0 G on a core
+of an H200's host at 512 individuals on 35,040 bars, 0.7 G each on four."""
 
 CORE_RATE_OF_FORMULAS = 0.4e9
 """The same of other strategies: 512 individuals of nine examples made 0.08 to 0.62 G, half of them
 0.21 or more, on a core on which seller exhaustion made 0.40 G."""
 
-CORES_OF_FORMULAS = 4
-"""Cores of one process; more are no faster: 512 and 4,096 individuals of four examples made 1.0 to
-2.2 G a second on sixteen cores of an H200's host."""
+MOST_CORES = 4
+"""Cores of one process; more are hardly faster: 512 individuals of seller exhaustion took 6.5 ms on
+four and 6.1 on sixteen of an H200's host, and four examples made 1.0 to 2.2 G there."""
 
 GPU_RATE = 100e9
 """The same of a GPU: 78 G at 512 individuals on 35,040 bars, 890 G at 100,000, on an H200."""
@@ -62,9 +62,7 @@ class Workload(NamedTuple):
     def cpu_s(self) -> float:
         """About so many seconds on its cores."""
         rate = CORE_RATE if self.is_fast_case else CORE_RATE_OF_FORMULAS
-        cores = available_cores(self.threads)
-        if not self.is_fast_case:
-            cores = min(cores, CORES_OF_FORMULAS)
+        cores = min(available_cores(self.threads), MOST_CORES)
         return (self.individual_bars / rate + self.row_bars / CORE_ROW_RATE) / cores
 
     @property

@@ -26,6 +26,9 @@ TOGETHER, TOGETHER_WORDS = (256, 512), 2**19
 """Individuals with rows and conditions at hand at once: as many as have so many words of bars,
 between two bounds; fewer without room for their rows."""
 
+SHARES = 8
+"""Times as many at most, one for each two threads: all of them wait for each other twice."""
+
 
 class CpuBackend(Backend):
     """Evaluates populations of any strategy on CPU cores.
@@ -66,12 +69,13 @@ class CpuBackend(Backend):
             CpuMarket(spec, bars, rows, self._workers, costs, most_rows)
             for bars, rows in zip(series, self._rows, strict=True)
         ]
-        words = TOGETHER_WORDS * 64 // max(map(len, series))
-        together = max(TOGETHER[0], min(TOGETHER[1], words))
+        fitting = TOGETHER_WORDS * 64 // max(map(len, series))
+        together = max(TOGETHER[0], min(TOGETHER[1], fitting))
         n_rows = self._markets[0].n_rows
         fit_rows(room, n_rows, slot_bytes)
         self._has_room = most_rows >= together * n_rows
-        self._together = together if self._has_room else most_rows // n_rows
+        many = max(together, min(together * (self.threads // 2), SHARES * fitting))
+        self._together = min(many, most_rows // n_rows)
         self._whole_genes = np.flatnonzero(spec.layout.is_int)
 
     def with_costs(self, costs: Costs) -> "CpuBackend":
