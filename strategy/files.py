@@ -225,7 +225,9 @@ def _find_mistakes(text: str, path: str) -> list[str]:
             code = compile(ast.Module([statement], []), path, "exec", dont_inherit=True)
             try:
                 exec(code, variables)
-            except Exception as error:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
                 # Another error may be of a value that is missing.
                 if isinstance(error, StrategyError) or not mistakes:
                     mistakes.append(_place_error(error, path))

@@ -151,7 +151,7 @@ class GenomeLayout:
             GeneError: When a name is unknown, a value is not legal, or a constraint is broken.
         """
         genome = self.defaults.copy()
-        for name, value in values.items():
+        for name, value in self.name_genes(values).items():
             genome[self.index(name)] = self.gene(name).parse(value)
         for pair in self.constraints:
             left, right = genome[self.index(pair.left)], genome[self.index(pair.right)]
@@ -317,12 +317,13 @@ class GenomeLayout:
         Raises:
             GeneError: When a name is unknown or a bound is not legal.
         """
-        for name in bounds:
+        named = self.name_genes(bounds)
+        for name in named:
             self.index(name)
         return replace(
             self,
             genes=tuple(
-                with_bounds(gene, *bounds[gene.name]) if gene.name in bounds else gene
+                with_bounds(gene, *named[gene.name]) if gene.name in named else gene
                 for gene in self.genes
             ),
         )

@@ -311,7 +311,7 @@ class Strategy(Node):
         return by_name
 
     def _written_layout(self, values: Mapping[str, GeneValue]) -> GenomeLayout:
-        for name in self.order:
+        for name in (*self.order, *(name for pair in self.less_than for name in pair)):
             if name not in values:
                 raise StrategyError(unknown("gene", name, list(values)))
         positive = positive_genes(self)

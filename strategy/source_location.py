@@ -41,10 +41,13 @@ class PlacedError(StrategyError):
 
 
 class Missing:
-    """Stands where a mistake was made; all that is made of it is missing too."""
+    """Stands where a mistake was made; all that is made of it is missing too.
+
+    It is neither true nor false, and has no items: a loop over it would never end.
+    """
 
     __slots__ = ()
-    __array_ufunc__ = None
+    __array_ufunc__ = __bool__ = __iter__ = None
 
     def _stay(self, *_: object, **__: object) -> "Missing":
         return self

@@ -269,7 +269,9 @@ def _read_name(name: object) -> str:
     """Name of a gene in records, such as fast_length of "Fast Length"."""
     if isinstance(name, str) and (written := write_gene_name(name)).isidentifier():
         return written
-    raise StrategyError(f"a gene has a name such as 'stop_mult', got {quote_value(name)}")
+    raise StrategyError(
+        f"a gene's name begins with a letter, such as 'stop_mult', got {quote_value(name)}"
+    )
 
 
 def as_optional(value: object) -> Setting | None:

@@ -3,7 +3,8 @@
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from keyword import iskeyword
 from types import FunctionType
 from typing import TypeVar, cast
 
@@ -43,6 +44,16 @@ CLOCKED: dict[str, tuple[Callable[..., object], str]] = {
 """Rows ruled by the clock: the function, and what it is given."""
 
 
+def name_in_python(gene: str) -> str:
+    """A gene's name; an underscore follows a word of Python."""
+    return f"{gene}_" if iskeyword(gene) else gene
+
+
+def assign_genes(genes: Mapping[str, int | float]) -> list[str]:
+    """Values of genes as arguments by name."""
+    return [f"{name_in_python(name)}={value!r}" for name, value in genes.items()]
+
+
 class ExpressionLines:
     """Python that computes rows of `bars`, each row once, in the order of their use.
 
@@ -63,7 +74,7 @@ class ExpressionLines:
         if isinstance(node, Number):
             return repr(int(node.value) if node.value.is_integer() else node.value)
         if isinstance(node, GeneValue):
-            return f"genes.{node.gene.name}"
+            return f"genes.{name_in_python(node.gene.name)}"
         if isinstance(node, Column):
             return self._column(node)
         if isinstance(node, Arithmetic):

@@ -16,7 +16,12 @@ from optimizer.export.orders import (
     refuse_unsupported,
 )
 from optimizer.export.platforms import DIFFERENCES, HEADS
-from optimizer.export.python_rows import INDENT, ExpressionLines, collect_source_code
+from optimizer.export.python_rows import (
+    INDENT,
+    ExpressionLines,
+    assign_genes,
+    collect_source_code,
+)
 from optimizer.export.steps import LAST, ExportedStep, find_warm_up, list_steps
 from strategy.conditions import Condition
 from strategy.expressions import Clock, Higher
@@ -115,7 +120,7 @@ def _head(member: ExportedMember, target: str, more: Iterable[str]) -> str:
 
 
 def _constants(member: ExportedMember) -> dict[str, object]:
-    genes = "\n".join(f"{INDENT}{name}={value!r}," for name, value in member.genes.items())
+    genes = "\n".join(f"{INDENT}{each}," for each in assign_genes(member.genes))
     return {"genes": genes, **member.constants("math.inf"), "bar_ns": member.bar_ns}
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from data.checks import format_time
 from optimizer.errors import ConfigError
 from optimizer.export.member import SIMPLE, ExportedMember
+from optimizer.export.python_rows import assign_genes
 from strategy.parts import PARTS
 
 LAST = """\
@@ -69,7 +70,7 @@ def list_steps(steps: Sequence[ExportedStep]) -> str:
         if member is None:
             text = f"Step({date_ns}, None, 0, 0, math.inf),  # {format_time(date_ns)}, nobody"
         else:
-            genes = ", ".join(f"{name}={value!r}" for name, value in member.genes.items())
+            genes = ", ".join(assign_genes(member.genes))
             constants = member.constants("math.inf")
             rest = ", ".join(str(constants[name]) for name in ("warm_up", "max_hold", "break_even"))
             # Genes of a step stand in one line, however long it is: a table is read by its dates.

@@ -48,7 +48,7 @@ LONGEST_NUMBER = 1e15
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?P<percent>\s*%)?"
-    r"|(?P<name>[A-Za-z_]\w*(?:\.\w*)?)|(?P<sign>[<>=!]=|.))",
+    r"|(?P<name>gene\.(?u:\w+)|[A-Za-z_]\w*(?:\.\w*)?)|(?P<sign>[<>=!]=|.))",
     re.ASCII | re.DOTALL,
 )
 

@@ -13,7 +13,7 @@ from optimizer.run.record import Identity, different_lines, read_identity
 from optimizer.run.tables import newest_front
 from optimizer.search.generation import Floats, Population
 from optimizer.store import RunStore
-from optimizer.store.result import RunHeader
+from optimizer.store.result import RunHeader, load_result
 
 REFERENCE = 1.1
 """Corner of the box that is measured, where the fronts of all runs together span 0 to 1.
@@ -36,7 +36,7 @@ class RunComparison:
     run: str
     status: str
     generations: int  # recorded, the initial one not included
-    evaluated: int
+    evaluated: int  # in generations and in polishing
     seconds: float
     front: int
     # Best value of each objective in it, in the sign that people know; empty without one.
@@ -98,13 +98,14 @@ def _compare_run(
     store: RunStore, number: int, fronts: Sequence[Population], first: RunStore
 ) -> RunComparison:
     summaries = list(store.generations())
-    front = fronts[number]
+    front, result = fronts[number], load_result(store)
+    polished = 0 if result is None else result.polished
     there, here = (read_identity(opened) for opened in (first, store))
     return RunComparison(
         run=store.run_id,
         status=store.status,
         generations=len(summaries) - 1,
-        evaluated=sum(summary.evaluated for summary in summaries),
+        evaluated=sum(summary.evaluated for summary in summaries) + polished,
         seconds=sum(summary.seconds for summary in summaries),
         front=len(front.objectives),
         best=_best(store, front.objectives),

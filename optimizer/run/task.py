@@ -277,7 +277,10 @@ def parse_goals(config: RunConfig, layout: GenomeLayout) -> Goals:
         layout.names,
     )
     for name in goals.genes:
-        if layout.gene(name).options:
+        gene = layout.gene(name)
+        if gene.name != name:
+            raise ConfigError(f"gene.{name}: a formula has a gene's whole name: gene.{gene.name}")
+        if gene.options:
             raise ConfigError(f"gene.{name} is no number in a formula: it has options")
     if taken := [name for name in goals.formulas if name.partition(":")[0] in layout.names]:
         raise ConfigError(f"objective '{taken[0]}' has the name of a gene: name it otherwise")

@@ -137,7 +137,7 @@ def _list_rows(
         {} if run.result is None else describe_outcome(run.result, run.judgement) for run in tables
     ]
     known = {run.run: run for run in comparisons}
-    rows = [("strategy", [words(run.header.strategy) for run in tables])]
+    rows = [("strategy", [run.header.strategy for run in tables])]
     if known and all(run.id in known for run in tables):
         rows += compare_side_by_side([known[run.id] for run in tables], tables[0].objectives)
     return [*rows, *align_outcomes(outcomes)]

@@ -43,6 +43,7 @@ REFUSED = [
                           (LessThan("a", "b"), LessThan("b", "c"))), "one constraint only"),
     (lambda: LAYOUT.encode({"fsat": 3}), "did you mean 'fast'"),
     (lambda: LAYOUT.scaled(0.01), "0.01"),
+    (lambda: LAYOUT.encode({"fast": 7, "FAST": 8}), "'fast' is given twice"),
 ]  # fmt: skip
 
 
@@ -74,7 +75,7 @@ def test_repair_moves_one_gene_of_a_pair():
 
 def test_other_bounds_and_other_bars_move_genes():
     """A default follows its bounds; lengths alone are scaled to bars four times as long."""
-    assert LAYOUT.with_bounds({"level": (0.5, 0.75)}).gene("level").default == 0.5
+    assert LAYOUT.with_bounds({"Lev": (0.5, 0.75)}).gene("level").default == 0.5
     assert [(gene.low, gene.high, gene.default) for gene in LAYOUT.scaled(0.25).genes] == [
         (2, 5, 2), (2, 10, 8), (-1.0, 1.0, 0.25), (0.5, 2.0, 1.0),
     ]  # fmt: skip

@@ -119,6 +119,20 @@ def test_a_name_of_a_record_is_no_program(market, platform):
     assert len(titles) == (platform == "pine")
 
 
+@pytest.mark.parametrize("platform", ["pine", "vectorbt", "backtesting.py"])
+def test_a_gene_may_have_a_word_of_python_as_its_name(market, platform):
+    """It trades as the same gene by another name."""
+    built = []
+    for name in ("lambda", "lambda_"):
+        stop = words.share(words.gene(name, 0.02, 0.01, 0.05))
+        spec = words.strategy("R.", name="r", long=words.close > words.open, stop=stop)
+        task = replace(build_task("seller_exhaustion", market), spec=spec)
+        built.append(build_program(task, spec.layout.defaults, "A try.", platform))
+    plain = built[1].replace("lambda_", "lambda")
+    assert built[0].replace("lambda_", "lambda") == plain
+    assert platform == "pine" or compile(built[0], "program", "exec")
+
+
 NOT_IN_PINE = {
     "OPENING_RANGE": "opening_high",
     "RSI_PULLBACK": "higher",

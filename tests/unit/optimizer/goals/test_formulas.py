@@ -43,6 +43,7 @@ READ = {
     "where(trades>30, cagr, 0)@near": (
         "where(trades > 30, cagr, 0)@near", "where(trades > 30, cagr, 0)", True),
     "gene.stop:min": ("gene.stop:min", "gene.stop", False),
+    "gene.länge_1:min": ("gene.länge_1:min", "gene.länge_1", False),
     "std_r:min": ("std_r:min", "std_r", False),
     "(max_drawdown)": ("max_drawdown", "max_drawdown", False),
     "calm = max_drawdown": ("calm:min", "max_drawdown", False),

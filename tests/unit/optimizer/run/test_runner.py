@@ -145,6 +145,7 @@ def test_equal_fronts_beat_nothing(unbroken):
     for row in rows:
         assert (row.hypervolume, row.beaten, row.shared) == (1.0, (0.0, 0.0), (size, size))
         assert (row.differs, row.limits, row.is_comparable) == ((), (), True)
+        assert row.evaluated == unbroken.evaluated
 
 
 def test_a_machine_that_computes_other_bits_is_found_out(config, monkeypatch):
