@@ -15,8 +15,8 @@ def render_html(run: Tables, labels: Labels) -> str:
     facts = summarize(run)
     verdict, *_ = select(facts, "verdict")
     steps = [f"<br>Next: {escape(fact.value)}" for fact in select(facts, "next")]
-    sentence = f"<strong>{escape(verdict.label)}</strong><br>{escape(shorten_verdict(verdict))}"
-    blocks = [f"<p>{sentence}", *steps, "</p>"]
+    head = f"{verdict.note}<strong>{escape(verdict.label)}</strong>"
+    blocks = [f"<p>{head}<br>{escape(shorten_verdict(verdict))}", *steps, "</p>"]
     if figures := select(facts, "figure"):
         columns = zip(*((fact.label, fact.value, fact.note) for fact in figures), strict=True)
         rows = [

@@ -32,6 +32,7 @@ def test_a_notebook_shows_a_run_by_its_verdict(example_run, tmp_path):
     run = load_run(str(tmp_path / "run"))
     shown = run._repr_html_()
     assert shown.index("Probably luck") < shown.index("Next: ") < shown.index("Deepest drawdown")
+    assert shown.startswith("<p>On a simulated market: <strong>Probably luck</strong><br>")
     assert "7 of 200" not in shown
     assert "As good on 2 of 3 shuffled markets" in shown
     assert "<table" in shown
