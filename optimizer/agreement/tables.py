@@ -20,6 +20,9 @@ from optimizer.errors import ConfigError
 MOST_BYTES = 200_000_000
 """Bytes of a file, unpacked: a list of a million trades is shorter."""
 
+MOST_COLUMNS = 1_000
+"""Columns of a table: cells without text take memory, too, and lists have fewer than a hundred."""
+
 SEPARATORS = ",;\t|"
 
 SHEET = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
@@ -90,6 +93,7 @@ def _build_table(rows: Sequence[Sequence[str]], where: str) -> Table:
     if not filled:
         raise ConfigError(f"{where}: is empty; it needs a line of names, and trades")
     names, body = filled[0][1], []
+    _refuse_wide(len(names), where)
     for number, row in filled[1:]:
         if any(row[len(names) :]):
             raise ConfigError(
@@ -98,6 +102,11 @@ def _build_table(rows: Sequence[Sequence[str]], where: str) -> Table:
             )
         body.append(tuple((row + [""] * len(names))[: len(names)]))
     return Table(tuple(names), tuple(body))
+
+
+def _refuse_wide(count: int, where: str) -> None:
+    if count > MOST_COLUMNS:
+        raise ConfigError(f"{where}: has {count:,} columns, more than {MOST_COLUMNS:,}")
 
 
 def _read_json(content: bytes, where: str) -> Table:
@@ -125,6 +134,7 @@ def _find_trades(read: object, where: str) -> Table | None:
     if not isinstance(trades, list) or not all(isinstance(trade, dict) for trade in trades):
         return None
     names = tuple(dict.fromkeys(str(name) for trade in trades for name in trade))
+    _refuse_wide(len(names), where)
     rows = tuple(
         tuple("" if (cell := trade.get(name)) is None else str(cell) for name in names)
         for trade in trades
@@ -155,7 +165,7 @@ def _read_workbook(content: bytes, where: str) -> list[Table]:
             texts, dates = _read_shared(archive), _read_date_styles(archive)
             names = [n for n in archive.namelist() if n.startswith("xl/worksheets/sheet")]
             sheets = [
-                list(_iter_rows(ElementTree.fromstring(archive.read(name)), texts, dates))
+                list(_iter_rows(ElementTree.fromstring(archive.read(name)), texts, dates, where))
                 for name in names
             ]
     except (*UNPACKING, ElementTree.ParseError, ValueError, IndexError, RuntimeError) as error:
@@ -196,11 +206,17 @@ def _read_date_styles(archive: zipfile.ZipFile) -> set[str]:
     }
 
 
-def _iter_rows(sheet: Any, texts: list[str], dates: set[str]) -> Iterator[list[str]]:  # noqa: ANN401 - an element
+def _iter_rows(
+    sheet: Any,  # noqa: ANN401 - an element
+    texts: list[str],
+    dates: set[str],
+    where: str,
+) -> Iterator[list[str]]:
     for row in sheet.iter(f"{SHEET}row"):
         cells: list[str] = []
         for cell in row.iter(f"{SHEET}c"):
             place = _find_place(cell.get("r", ""), len(cells))
+            _refuse_wide(place + 1, where)
             cells += [""] * (place - len(cells))
             cells.append(_read_cell(cell, texts, dates))
         yield cells

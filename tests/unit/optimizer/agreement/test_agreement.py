@@ -287,6 +287,24 @@ def test_files_of_other_programs_are_read(write, name, more, trades, spec, tmp_p
     assert agreement.there == len(trades)
 
 
+@pytest.mark.parametrize("name", ["wide.csv", "wide.json", "wide.xlsx"])
+def test_a_table_without_end_is_refused(name, trades, spec, tmp_path):
+    """Before room is made for its cells: a small file may name very many columns."""
+    path = tmp_path / name
+    if name == "wide.csv":
+        path.write_text("," * 10**6 + "end\n" + "1\n" * 10**6)
+    elif name == "wide.json":
+        path.write_text(json.dumps([{str(number): 1} for number in range(10**5)]))
+    else:
+        with zipfile.ZipFile(write_workbook(path, trades, "UTC")) as archive:
+            parts = {part: archive.read(part) for part in archive.namelist()}
+        with zipfile.ZipFile(path, "w") as archive:
+            for part, text in parts.items():
+                archive.writestr(part, text.replace(b'r="C2"', b'r="ZZZZZZZ2"'))
+    with pytest.raises(ConfigError, match="columns, more than 1,000"):
+        optimizer.agree(path, data=spec, strategy=TURNS)
+
+
 def test_a_trade_without_its_entry_is_refused(trades, spec, tmp_path):
     """By its number: an entry is compared, and measures costs and scales of others."""
     path = write_list(tmp_path / "list.csv", trades)
