@@ -85,7 +85,8 @@ class Agreement:
     def sentence(self) -> str:
         """The answer in a line."""
         if self.is_equal:
-            return f"All {format_count(self.there, 'trade')} are equal: side, bars and prices."
+            who = "The only trade is" if self.there == 1 else f"All {self.there:,} trades are"
+            return f"{who} equal: side, bars and prices."
         return (
             f"{self.equal:,} of {format_count(self.there, 'trade')} there are equal: side, bars "
             f"and prices; {self.only_here:,} of {self.here:,} here are not there."

@@ -242,16 +242,17 @@ def _try_closes(case: Case) -> Iterator[Trial]:
 
 
 def _try_delay(case: Case) -> Iterator[Trial]:
-    """Orders at the market fill a bar later."""
-    yield Trial(
-        "delay",
-        "Orders at the market fill there a bar later than here",
-        "delay=1 in the strategy",
-        case.change(partial(_move_fills, case, 1, case.bars.open)),
-    )
+    """Entries, or all orders at the market, fill a bar later."""
+    move = partial(_move_fills, case, 1, case.bars.open)
+    entries = case.change(partial(move, has_exits=False))
+    yield Trial("delay", "Entries fill there a bar later", "delay=1 in the strategy", entries)
+    sentence = "Orders at the market fill there a bar later than here, exits too"
+    yield Trial("delay", sentence, "", case.change(move))
 
 
-def _move_fills(case: Case, step: int, prices: Floats, ours: Ours) -> Ours:
+def _move_fills(
+    case: Case, step: int, prices: Floats, ours: Ours, *, has_exits: bool = True
+) -> Ours:
     """Trades here with orders at the market filled so many bars later, at a price of that bar."""
     last = len(case.bars) - 1
     moved_entry, moved_exit = (
@@ -259,6 +260,8 @@ def _move_fills(case: Case, step: int, prices: Floats, ours: Ours) -> Ours:
     )
     if case.has_market_entry:
         ours = replace(ours, entry_bar=moved_entry, entry=prices[moved_entry])
+    if not has_exits:
+        return ours
     return replace(
         ours,
         exit_bar=np.where(ours.is_market_exit, moved_exit, ours.exit_bar),
@@ -309,15 +312,18 @@ def _try_slippage(case: Case) -> Iterator[Trial]:
     theirs, ours = case.theirs, case.ours
     side, prices = ours.side[here], ours.entry[here]
     worse = side * (theirs.entry[there] - prices)
-    money = round(float(np.median(worse)) / (case.unit or 1e-9)) * (case.unit or 1e-9)
+    tick = _find_tick(case)
+    step = tick or case.unit or 1e-9
+    money = round(float(np.median(worse)) / step) * step
     share = float(np.median(worse / prices))
-    tick = _find_tick(case) or case.unit
+    # Ticks above the last digit round prices, too.
+    unit = max(case.unit, 2 * tick) if tick > case.listed.unit else case.unit
     if money > 0 and tick:
         yield Trial(
             "slippage",
             f"Each fill there is worse by {_write_price(money)}",
             f"slippage=ticks({money / tick:g}), {_write_market(tick)} in the strategy",
-            case.change(partial(_worsen_fills, money, 0.0)),
+            replace(case.change(partial(_worsen_fills, money, 0.0)), unit=unit),
         )
     if share > 0:
         sentence = f"Each fill there is worse by {share * 1e4:.3g} basis points, as of costs"

@@ -336,6 +336,12 @@ def fill_at_close(trades, bars):
     return trades.assign(**moved)
 
 
+def enter_later(trades, bars):
+    """Each entry at the open of the bar behind, as of `delay=1`; exits as they are."""
+    entry = bars.open[np.searchsorted(bars.timestamp, trades["entry_ns"]) + 1]
+    return trades.assign(entry_ns=trades["entry_ns"] + HOUR_NS, entry=entry)
+
+
 def shift_hours(trades, hours):
     """Times later by so many hours."""
     return trades.assign(**{n: trades[n] + hours * HOUR_NS for n in ("entry_ns", "exit_ns")})
@@ -350,6 +356,11 @@ CAUSES = {
     "fills at the close": (fill_at_close, "UTC", "close", "process_orders_on_close"),
     "ticks": (lambda t, b: round_prices(t, 0.05), "UTC", "tick", 'tick="0.05"'),
     "slippage": (lambda t, b: worsen(t, 0.03), "UTC", "slippage", "slippage=ticks(3)"),
+    "ticks and slippage": (
+        lambda t, b: worsen(round_prices(t, 0.05), 0.1), "UTC", "slippage",
+        'slippage=ticks(2), market=market(tick="0.05")',
+    ),
+    "entries a bar later": (enter_later, "UTC", "delay", "delay=1 in the strategy"),
     "scale": (
         lambda t, b: t.assign(entry=t.entry * 1.25, exit=t.exit * 1.25), "UTC",
         "scale", "1.25 times",
