@@ -233,7 +233,9 @@ def _build_summary(path: Path, reader: Reader, look: Look | None) -> RunSummary:
         verdict = _read_text(mapping_or_empty(judgement.get("verdict")), "grade")
         answer = RunAnswer.read(judgement.get("answer", (result or {}).get("answer", {})))
     except StoreError as error:
-        problems.append(_first_line(str(error)))
+        problem = _first_line(str(error))
+        # The file's path may stand before a loss that is known.
+        problems += [] if problem.endswith(tuple(problems)) else [problem]
     return RunSummary(
         id=path.name,
         path=path,

@@ -37,9 +37,12 @@ FOREIGN = (OptimizerError, DataError, EngineError, StrategyError, OSError)
 
 
 def list_followed(runs: Sequence[RunSummary]) -> list[RunSummary]:
-    """Finished runs that are schedules, watched, or tagged `FOLLOW`, newest first."""
-    finished = (run for run in reversed(runs) if run.front_size)
-    return [run for run in finished if run.is_schedule or run.drift or Labels(run.tags).has(FOLLOW)]
+    """Finished runs that are schedules, watched, or tagged `FOLLOW`, newest first.
+
+    A damaged one stands among them, with the sentence on it.
+    """
+    known = (run for run in reversed(runs) if run.front_size or run.damaged)
+    return [run for run in known if run.is_schedule or run.drift or Labels(run.tags).has(FOLLOW)]
 
 
 def read_today(path: Path, read_clock: Callable[[], int] = time.time_ns) -> Mapping[str, object]:
@@ -84,10 +87,14 @@ def _describe_drift(drift: DriftRecord | None) -> Cell:
 
 
 def _describe_search(reading: Signal, now_ns: int) -> Cell:
-    """Time to the next search of a schedule, or since when one is due."""
+    """Time to the next search of a schedule, since when one is due, or which bars it waits for."""
     step = reading.step
     if step is None:
         return "-", ""
     if step.due is not None:
         return f"due since {step.due[:10]}", "due"
-    return f"in {format_age(max(parse_time(step.next_date) - now_ns, 0) / 1e9)}", ""
+    wait_ns = parse_time(step.next_date) - now_ns
+    # By the clock it is due, but the bars end before.
+    if wait_ns <= 0:
+        return f"once bars reach {step.next_date[:10]}", ""
+    return f"in {format_age(wait_ns / 1e9)}", ""

@@ -59,6 +59,8 @@ def test_a_search_that_is_due_is_made_once(market, schedule, monkeypatch):
     first = int(np.searchsorted(market.columns["timestamp"], due_ns))
     before = market.source().read(market.write(first))
     assert before.step.date == schedule.rows[-1].date
+    (row,) = read_today(market.path, lambda: due_ns + 400 * market.step_ns)["rows"]
+    assert row["cells"][-1] == (f"once bars reach {schedule.next_date[:10]}", "")
     now = market.write(first + 1)
     lazy = market.source(may_search=False).read(now)
     assert (lazy.step.due, lazy.genes) == (schedule.next_date, before.genes)

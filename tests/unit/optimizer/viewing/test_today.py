@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sqlite3
 
 import pytest
 
@@ -60,6 +61,11 @@ def test_what_is_stale_or_failed_is_said(market, tmp_path):
     shutil.move(market.file, tmp_path / "moved.csv")
     assert "bars.csv" in read_today(path)["problem"]
     shutil.move(tmp_path / "moved.csv", market.file)
+    with sqlite3.connect(path / "run.sqlite") as record:
+        record.execute("UPDATE record SET payload = zeroblob(9) WHERE name = '1'")
+    (run,) = list_followed(list_runs(tmp_path))
+    assert run.damaged.count("does not match the chain of digests") == 1
+    assert run.damaged in read_today(path)["problem"]
 
 
 def test_runs_are_followed_by_a_tag_a_watch_or_a_schedule(market):
