@@ -126,7 +126,8 @@ def compare_list(
         raise ConfigError(f"{path.name}: no trade of the list begins between --from and --to")
     if task.spec.targets is not None:
         is_within &= find_first_parts(theirs)
-    theirs, listed = theirs.keep(is_within), listed.take(np.flatnonzero(is_within))
+    theirs = _end_at(theirs.keep(is_within), window.end)
+    listed = listed.take(np.flatnonzero(is_within))
 
     def run(span: slice) -> Ours:
         on_bars = replace(window, start=span.start, end=span.stop)
@@ -171,6 +172,13 @@ def _place(listed: TradeList, bars: Bars, zone: str | None, where: str) -> Place
             "that cover the list"
         )
     return theirs
+
+
+def _end_at(theirs: PlacedTrades, end: int) -> PlacedTrades:
+    """The same as of bar `end`, at which those that leave later are open."""
+    is_later = theirs.exit_bar >= end
+    exit_bar = np.where(is_later, end - 1, theirs.exit_bar)
+    return replace(theirs, exit_bar=exit_bar, is_open=theirs.is_open | is_later)
 
 
 def _refuse_other_market(case: Case, where: str) -> None:

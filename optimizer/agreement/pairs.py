@@ -78,7 +78,7 @@ def read_pairs(table: Table, low: float, high: float, where: str) -> TradeList |
         for name in rest
         if name != time[0] and (read := read_prices(table.column(name), low, high)) is not None
     }
-    price = _find_price(numeric, rows)
+    price = _find_price(numeric, rows, low, high)
     texts = {name: table.column(name) for name in rest if name not in (time[0], *numeric)}
     if price is None or not texts:
         return None
@@ -95,16 +95,23 @@ def _group_rows(cells: Sequence[str]) -> dict[str, list[int]]:
     return rows
 
 
-def _find_price(numeric: Mapping[str, Floats], rows: Mapping[str, list[int]]) -> str | None:
-    """The column that differs between both rows of most trades: sizes and results do not."""
+def _find_price(
+    numeric: Mapping[str, Floats], rows: Mapping[str, list[int]], low: float, high: float
+) -> str | None:
+    """The column that differs between both rows of most trades: sizes and results do not.
+
+    Numbers between the bars' lowest and highest price count before others.
+    """
     pairs = np.array([pair for pair in rows.values() if len(pair) == 2])
 
-    def count(name: str) -> int:
+    def rank(name: str) -> tuple[int, int]:
         first, second = numeric[name][pairs].T
-        return int(((first > 0) & (second > 0) & (first != second)).sum())
+        are_apart = (first > 0) & (second > 0) & (first != second)
+        are_prices = (np.minimum(first, second) >= low) & (np.maximum(first, second) <= high)
+        return int((are_apart & are_prices).sum()), int(are_apart.sum())
 
-    best = max(numeric, key=count, default=None)
-    return best if best is not None and count(best) else None
+    best = max(numeric, key=rank, default=None)
+    return best if best is not None and rank(best)[1] else None
 
 
 def _find_kinds(

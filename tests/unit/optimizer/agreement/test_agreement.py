@@ -420,6 +420,23 @@ def test_fills_at_closes_that_are_opens_are_no_clock(tmp_path):
     assert [cause.name for cause in agreement.causes] == ["close"]
 
 
+def test_a_span_may_end_within_a_trade_of_the_list(trades, spec, tmp_path):
+    """A trade that leaves behind --to is compared by its entry."""
+    path = write_list(tmp_path / "list.csv", trades)
+    within = pd.Timestamp((trades["entry_ns"][60] + trades["exit_ns"][60]) // 2).isoformat()
+    agreement = optimizer.agree(path, data=spec, strategy=TURNS, end=within)
+    assert (agreement.is_equal, agreement.there) == (True, 61), agreement
+
+
+def test_a_column_like_a_price_stands_before_it(trades, spec, tmp_path):
+    """Numbers of both rows that differ, but lie beyond the bars' prices."""
+    path = write_list(tmp_path / "list.csv", trades)
+    frame = pd.read_csv(path)
+    frame.insert(3, "Run", 50 + np.arange(len(frame)))
+    frame.to_csv(path, index=False)
+    assert optimizer.agree(path, data=spec, strategy=TURNS).is_equal
+
+
 def test_parts_of_a_position_are_trades_of_the_list(spec, tmp_path):
     """A list has a trade for each target, also where two leave together at the stop."""
     ladder = strategy(
