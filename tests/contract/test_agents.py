@@ -258,10 +258,11 @@ def test_a_search_that_was_killed_goes_on(desk):
     async def kill_once_recorded():
         await wait_for_generations()
         (run,) = list_runs(Path("runs"))
+        owner = json.loads((run.path / "owner.lock").read_text())
+        # It does not end while its folder is copied.
+        os.kill(owner["pid"], signal.SIGSTOP)
         shutil.copytree(run.path, OTHER)
-        note = OTHER / "owner.lock"
-        owner = json.loads(note.read_text())
-        note.write_text(json.dumps(owner | {"pid": owner["pid"] + 1}))
+        (OTHER / "owner.lock").write_text(json.dumps(owner | {"pid": owner["pid"] + 1}))
         os.kill(owner["pid"], signal.SIGKILL)
 
     async def search():

@@ -68,7 +68,7 @@ def test_a_grid_of_two_genes_is_the_points_in_their_places(lattice):
         cell = grid.loc[point["max_hold"], point["reward_r"]]
         assert np.isnan(cell) if point["infeasible"] else cell == point["total_return"]
     with pytest.raises(ConfigError, match="did you mean"):
-        lattice.grid("reward", "max_hold")
+        lattice.grid("reword_r", "max_hold")
     with pytest.raises(ConfigError, match="unknown"):
         lattice.grid("reward_r", "max_hold", "nothing")
 

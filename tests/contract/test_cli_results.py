@@ -111,17 +111,19 @@ def test_a_market_without_trades_is_no_error(command, tmp_path):
 def test_a_red_certificate_is_exit_code_1_with_the_mismatch_in_full(command, market, monkeypatch):
     """Engines that disagree are never passed over, and the run is shown all the same."""
     honest = task_module.certify
-    message = "individual 0, window 0: trade 3: exit differs\n  reference: a\n  engine:    b"
+    lines = "individual 0, window 0: trade 3: exit differs", "  reference: a", "  engine:    b"
     monkeypatch.setattr(
         task_module,
         "certify",
-        lambda *given, **how: replace(honest(*given, **how), mismatches=2, first_mismatch=message),
+        lambda *given, **how: replace(
+            honest(*given, **how), mismatches=2, first_mismatch="\n".join(lines)
+        ),
     )
     outcome = command("evolve", "--data", market, *SMALL, "--json")
     assert outcome.code == 1
     assert json.loads(outcome.out)["judgement_s"] > 0.0
     assert "2 MISMATCHES" in command("runs", "show", "latest").out
-    assert message.partition(": ")[2] in outcome.err
+    assert "; ".join(map(str.strip, lines)) in outcome.err
 
 
 def test_words_and_progress_part_and_a_simulated_market_says_so(command, market):
