@@ -26,6 +26,7 @@ from optimizer.run.tables import (
     What,
     build_run_table,
     front_table,
+    newest_front,
     require_result,
     resume_command,
 )
@@ -60,7 +61,7 @@ def print_run(path: Path, *, is_whole: bool, as_json: bool) -> None:
             "strategy": store.header.get("strategy"),
             "data": store.header.get("data"),
             "generations": f"{number(max(len(summaries) - 1, 0))} of {number(store.planned)}",
-            "front": summaries[-1].front if summaries else 0,
+            "front": number(len(newest_front(store).genomes)) if summaries else 0,
         }
         console = stdout()
         console.print(facts_table(facts))

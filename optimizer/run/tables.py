@@ -66,10 +66,7 @@ def require_result(store: RunStore) -> RunResult:
     """The result of a run, refused with how to get one when it has none yet."""
     result = load_result(store)
     if result is None:
-        raise StoreError(
-            f"run '{store.run_id}' is {store.status} and has no front yet: "
-            f"{resume_command(store.path)}"
-        )
+        raise StoreError(f"run '{store.run_id}' has no result yet: {resume_command(store.path)}")
     return result
 
 

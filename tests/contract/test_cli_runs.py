@@ -1,6 +1,7 @@
 """Recorded runs: listed, shown, labelled, exported and verified from the command line."""
 
 import os
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -153,6 +154,17 @@ def test_an_interrupted_run_shows_the_way_to_resume(command, result, path):
     assert (printed.code, error.code) == (0, 4)
     for text in (printed.out, error.error):
         assert f"evolve --resume 'my runs/{result['run']}'" in " ".join(text.split())
+
+
+def test_the_front_of_an_interrupted_run_is_all_of_it(command, result):
+    """More members than the newest population has."""
+    flags = (*SMALL, "--generations", "20", "--runs", "longer")
+    assert command("evolve", "--data", "csv:bars.csv", *flags).code == 0
+    interrupt(next(Path("longer").glob("2*")))
+    run = load_run("latest", runs="longer")
+    assert run.generations["front"].iloc[-1] < len(run.front)
+    shown = command("runs", "show", "latest", *flags[-2:]).out
+    assert re.search(r"front +(\d+)", shown)[1] == str(len(run.front))
 
 
 def test_verify_replays_members(command, result, path):

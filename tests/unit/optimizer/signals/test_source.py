@@ -100,7 +100,7 @@ def test_held_out_bars_stay_closed(tmp_path, monkeypatch):
         market.source().read(market.find_close(1200))
     assert market.source().read(market.write(1201)).symbols[0].state
     monkeypatch.setattr("optimizer.run.tables.load_result", lambda store: None)
-    with pytest.raises(StoreError, match="no front yet"):
+    with pytest.raises(StoreError, match="no result yet"):
         market.source().read(market.find_close(1201))
 
 
