@@ -126,7 +126,7 @@ def compare_list(
         raise ConfigError(f"{path.name}: no trade of the list begins between --from and --to")
     if task.spec.targets is not None:
         is_within &= find_first_parts(theirs)
-    theirs = _end_at(theirs.keep(is_within), window.end)
+    theirs = _end_trades(theirs.keep(is_within), window.end)
     listed = listed.take(np.flatnonzero(is_within))
 
     def run(span: slice) -> Ours:
@@ -174,7 +174,7 @@ def _place(listed: TradeList, bars: Bars, zone: str | None, where: str) -> Place
     return theirs
 
 
-def _end_at(theirs: PlacedTrades, end: int) -> PlacedTrades:
+def _end_trades(theirs: PlacedTrades, end: int) -> PlacedTrades:
     """The same as of bar `end`, at which those that leave later are open."""
     is_later = theirs.exit_bar >= end
     exit_bar = np.where(is_later, end - 1, theirs.exit_bar)
