@@ -99,10 +99,9 @@ def test_a_formula_is_a_goal_like_any_other(command, market):
     assert f"\n{texts[0]}\n" in command("runs", "show", "latest").out
     other = command(*wanted, "--resume", "latest", "--objectives", "sharpe")
     assert "it cannot be resumed" in other.err
-    other = ("--objective", "calm = cagr", *goals[2:], "--no-report", "--no-judge")
-    command(*wanted[: -len(goals)], *other)
-    runs = sorted(path.name for path in Path("runs").iterdir() if path.is_dir())
-    assert "nothing to compare" in command("runs", "compare", *runs[-2:]).err
+    other = ("--objective", "calm = cagr", *goals[2:], "--no-report", "--no-judge", "--json")
+    last = command(*wanted[: -len(goals)], *other).json["run"]
+    assert "nothing to compare" in command("runs", "compare", whole["run"], last).err
 
 
 def test_a_goal_is_tried_before_a_search(command, market):
