@@ -43,11 +43,8 @@ from engine.conditions.cpu.parts import (
     write_formula,
 )
 from engine.conditions.cpu.plan import plan_conditions
-from engine.indicators.cpu.row_arrays import RowArrays
-from engine.indicators.individuals import (
-    Individuals,
-    resolve_values,
-)
+from engine.indicators.cpu.row_arrays import ITEM, RowArrays
+from engine.indicators.individuals import Individuals, resolve_values
 from engine.indicators.row_bank import RowBank
 from engine.runtime.cpu.bitset import LAST_BIT, Words, list_set_bars
 from engine.runtime.cpu.scratch import Scratch
@@ -62,9 +59,8 @@ from strategy.rows import Rows
 
 Name = Hashable
 
-LESS, STRICT, ITEM = ("<", "<="), ("<", ">"), 8
-"""Relations with a larger right side, and relations that equal sides lack; bytes of
-a value."""
+LESS, STRICT = ("<", "<="), ("<", ">")
+"""Relations with a larger right side, and relations that equal sides lack."""
 
 MOST_SHARE = 1 / 4
 """Share of bars that may be candidates; beyond, comparisons are decided at every bar."""

@@ -21,9 +21,6 @@ from strategy.rows import Rows
 ITEM = 8
 """Bytes of a value."""
 
-ITEM = 8
-"""Bytes of a value."""
-
 
 class RowArrays:
     """Rows of one series in slots, which a bank knows (`engine.indicators.row_bank`).
