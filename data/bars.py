@@ -14,15 +14,74 @@ import numpy.typing as npt
 
 from data.checks import COLUMNS, VALUES, Floats, Ints, check_bars
 from data.errors import BarsError, WindowError
-from data.finer import FinerBars, find_spans
 from data.hours import Gaps, OpenGaps, list_gaps
-from data.payments import Payments
 from data.timeframe import find_bar_ends, format_timeframe
 
 LONGEST_SYMBOL = 64
 
 Role = Literal["search", "held_out", "train", "test"]
 """Purpose of a window: to search on, to judge by what no search has seen, or part of a fold."""
+
+
+@dataclass(frozen=True, eq=False)
+class FinerBars:
+    """Times and prices of finer bars, oldest first; there may be none."""
+
+    timestamp: Ints  # [K] nanoseconds UTC at which they open, ascending
+    prices: Floats  # [4, K] open, high, low and close
+    timeframe_ns: int  # duration of one
+    source: str = ""
+
+    def __len__(self) -> int:
+        return len(self.timestamp)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that all columns take."""
+        return self.timestamp.nbytes + self.prices.nbytes
+
+    @cached_property
+    def content_hash(self) -> str:
+        """SHA-256, hexadecimal, of times, prices and duration; the source does not count."""
+        digest = hashlib.sha256(f"finer 1 timeframe_ns={self.timeframe_ns}\n".encode())
+        digest.update(self.timestamp.astype("<i8", copy=False).tobytes())
+        digest.update(self.prices.astype("<f8", copy=False).tobytes())
+        return digest.hexdigest()
+
+    def between(self, first_ns: int, end_ns: int) -> "FinerBars":
+        """Bars that open from a time on and before another."""
+        first, end = np.searchsorted(self.timestamp, [first_ns, end_ns])
+        return FinerBars(
+            self.timestamp[first:end], self.prices[:, first:end], self.timeframe_ns, self.source
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Payments:
+    """Times and rates of payments, oldest first; there may be none."""
+
+    timestamp: Ints  # [N] nanoseconds UTC, on the minute
+    rates: Floats  # [N] fraction of the price, finite
+
+    def __post_init__(self) -> None:
+        for name, kind in (("timestamp", np.int64), ("rates", np.float64)):
+            column = np.ascontiguousarray(getattr(self, name), kind).view()
+            column.flags.writeable = False
+            object.__setattr__(self, name, column)
+
+    def between(self, first_ns: int, last_ns: int) -> "Payments":
+        """Payments after a time and up to another: a series pays no other, for it begins at 0."""
+        first, end = np.searchsorted(self.timestamp, [first_ns, last_ns], side="right")
+        return Payments(self.timestamp[first:end], self.rates[first:end])
+
+    def find_bars(self, opens: Ints) -> Ints:
+        """First bar of each payment [N] that opens no earlier, of bars that open at `opens` [T]."""
+        return np.searchsorted(opens, self.timestamp).astype(np.int64)
+
+    def describe(self) -> bytes:
+        """Bytes that tell these payments from others."""
+        rates = (self.rates + 0.0).astype("<f8", copy=False)
+        return self.timestamp.astype("<i8", copy=False).tobytes() + rates.tobytes()
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,6 +346,35 @@ class Window:
         return cls(series, first, last)
 
 
+def find_spans(
+    timestamp: Ints, over_ns: Ints, prices: Mapping[str, Floats], finer: FinerBars
+) -> Ints:
+    """First finer bar of each bar, and one past its last, [2, T]; the same for those of none.
+
+    A bar is made up of the finer bars that open from its own opening time on and before it is
+    over, if first open, largest high, smallest low and last close are its own in every bit.
+
+    Args:
+        timestamp: [T] when bars open, nanoseconds UTC.
+        over_ns: [T] when they are over.
+        prices: Their columns by name, each [T].
+        finer: Of the same market.
+    """
+    first, end = (np.searchsorted(finer.timestamp, times) for times in (timestamp, over_ns))
+    some = np.flatnonzero(end > first)
+    spans = np.stack([first, first]).astype(np.int64)
+    if len(some):
+        start, stop = first[some], end[some]
+        edges = np.stack([start, stop], axis=1).reshape(-1)
+        opens, highs, lows, closes = np.pad(finer.prices, ((0, 0), (0, 1)))
+        is_whole = opens[start] == prices["open"][some]
+        is_whole &= np.maximum.reduceat(highs, edges)[::2] == prices["high"][some]
+        is_whole &= np.minimum.reduceat(lows, edges)[::2] == prices["low"][some]
+        is_whole &= closes[stop - 1] == prices["close"][some]
+        spans[1, some[is_whole]] = stop[is_whole]
+    return spans
+
+
 def has_finer(series: Iterable[Bars]) -> bool:
     """True if bars of any series carry finer ones."""
     return any(bars.finer is not None for bars in series)
@@ -331,6 +419,23 @@ def check_symbol(symbol: str) -> str:
     return symbol
 
 
+def parse_time(text: str, flag: str = "") -> int:
+    """Nanoseconds UTC of an ISO 8601 time; UTC where it names no zone.
+
+    Raises:
+        WindowError: When it is none, beginning with the flag that named it, if there was one.
+    """
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        message = f"{flag} {text!r} is no time; write it as 2024-01-31 or 2024-01-31T09:30"
+        raise WindowError(message.strip()) from None
+    aware = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+    microseconds = (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    # The first number stands for no time, and numpy cannot write the day that begins there.
+    return min(max(microseconds * 1000, -(2**63) + 2 * 86_400 * 10**9), 2**63 - 1)
+
+
 def _freeze_column(name: str, column: npt.ArrayLike) -> Ints | Floats:
     array = np.asarray(column)
     allowed = "iu" if name == "timestamp" else "iuf"
@@ -355,23 +460,6 @@ def _is_fixed(column: npt.NDArray[np.generic]) -> bool:
         owner = owner.base if isinstance(owner, np.ndarray) else owner.obj
     is_fixed = isinstance(owner, bytes) or (isinstance(owner, mmap) and memoryview(owner).readonly)
     return is_fixed and column.flags.c_contiguous and column.flags.aligned
-
-
-def parse_time(text: str, flag: str = "") -> int:
-    """Nanoseconds UTC of an ISO 8601 time; UTC where it names no zone.
-
-    Raises:
-        WindowError: When it is none, beginning with the flag that named it, if there was one.
-    """
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        message = f"{flag} {text!r} is no time; write it as 2024-01-31 or 2024-01-31T09:30"
-        raise WindowError(message.strip()) from None
-    aware = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
-    microseconds = (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
-    # The first number stands for no time, and numpy cannot write the day that begins there.
-    return min(max(microseconds * 1000, -(2**63) + 2 * 86_400 * 10**9), 2**63 - 1)
 
 
 def _iso(time_ns: np.int64) -> str:

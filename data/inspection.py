@@ -14,9 +14,8 @@ from data.checks import Flags, faults, format_time, repeats
 from data.errors import DataError, WindowError, list_some
 from data.hours import Gaps, list_gaps
 from data.jumps import jumps_of
-from data.load import DEFAULTS, load_bars
+from data.load import DEFAULTS, load_bars, widen_roundings
 from data.providers import find_provider
-from data.repair import widen_roundings
 from data.table import LoadOptions, RawTable
 
 SHOWN_ROWS, MOST_SHOWN = 3, 5

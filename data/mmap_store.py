@@ -15,13 +15,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import pyarrow as pa
 
-from data.bars import Bars
+from data.bars import Bars, FinerBars, Payments
 from data.checks import COLUMNS
 from data.errors import SourceError
 from data.files import open_ordinary, replace_whole
-from data.finer import FinerBars
 from data.hours import OpenGaps
-from data.payments import Payments
 
 ABOUT = b"bars"
 """In a file: all fields of its bars but the columns."""

@@ -9,13 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
-from data.bars import Bars
+from data.bars import Bars, Payments
 from data.checks import Floats, Ints, format_time
 from data.errors import DataError
-from data.payments import Payments
 from data.providers.parquet_file import open_capped, read_capped
-from data.providers.size_caps import refuse_expanded
-from data.providers.source_file import first_line, open_unchanged
+from data.providers.source_file import first_line, open_unchanged, refuse_expanded
 from data.providers.text_source import unpack
 from data.table import LARGEST_SOURCE_BYTES
 from data.timeframe import MINUTE_NS

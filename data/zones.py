@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from data.checks import EARLIEST_NS, LATEST_NS, SHOWN, Ints, format_time
 from data.errors import TableError, list_some, near_match
-from data.timeframe import DAY_NS, HOUR_NS, MINUTE_NS, SECOND_NS
+from data.timeframe import DAY_NS, HOUR_NS, MINUTE_NS, SECOND_NS, WEEK_NS
 
 AS_UTC = "times name no zone, read as UTC; --tz names another"
 """Note about local times that name no zone."""
@@ -25,6 +25,20 @@ TWICE, NEVER = -(2**62), -(2**62) - 1
 NEW_YORK = "America/New_York"
 SERVER_CLOCK = f"{NEW_YORK}+7h"
 """Clock of most servers of MetaTrader."""
+
+SERVERS = (SERVER_CLOCK, "EET")
+"""Clocks of MetaTrader's servers: with American summer time, and with European."""
+
+SUNDAY_NS = 3 * DAY_NS
+
+LONGEST_PAUSE_NS, WEEKEND_NS, LONGEST_WEEKEND_NS = 4 * HOUR_NS, 40 * HOUR_NS, 5 * DAY_NS
+"""A market that trades around the clock pauses so long within its weeks, and between them."""
+
+WEEK_OPENS = (17, 18)
+"""Hours of New York's Sunday in which currencies, metals and indices open."""
+
+MOST_ODD_WEEKS, LEAST_MORE_WEEKS = 0.1, 2
+"""Share of weeks that holidays change, and weeks that one clock must explain beyond any other."""
 
 CLOCKS = (
     *(NEW_YORK, "America/Chicago", "Europe/London", "Europe/Berlin", "Europe/Helsinki"),
@@ -89,6 +103,30 @@ class LocalZone:
         return self.name
 
 
+def note_server(local_ns: Ints, tz: str) -> tuple[str, ...]:
+    """A note where weeks begin at one hour of New York by another clock than that of `tz`.
+
+    They are those of local times [N], oldest or newest first.
+    """
+    times = local_ns[::-1] if len(local_ns) and local_ns[0] > local_ns[-1] else local_ns
+    opens = times[find_steps(times, WEEKEND_NS, LONGEST_WEEKEND_NS) + 1]
+    pauses = find_steps(times, LONGEST_PAUSE_NS + 1, WEEKEND_NS - 1)
+    if not len(opens) or len(pauses) > len(opens):
+        return ()
+    alike = {clock: _count_alike(opens, clock) for clock in (tz, *SERVERS)}
+    best = max(SERVERS, key=lambda clock: alike[clock])
+    least = max(
+        (1 - MOST_ODD_WEEKS) * len(opens),
+        *(count + LEAST_MORE_WEEKS for clock, count in alike.items() if clock != best),
+    )
+    if best == tz or alike[best] < least:
+        return ()
+    return (
+        f"{alike[best]} of {len(opens)} weeks begin at one hour of New York with --tz {best}, as "
+        f"MetaTrader's servers have it, and {alike[tz]} as they are read now",
+    )
+
+
 def localise(
     local_ns: Ints, zone: LocalZone, label: str, *, is_series: bool = True
 ) -> tuple[Ints, tuple[str, ...]]:
@@ -151,19 +189,6 @@ def find_zone(tz: str) -> ZoneClock:
     )
 
 
-def _parse_clock(tz: str) -> ZoneClock | None:
-    try:
-        return ZoneClock(ZoneInfo(tz))
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        shifted = SHIFTED.fullmatch(tz)
-    zone = None if shifted is None else _parse_clock(shifted["zone"])
-    if shifted is None or zone is None or zone.shift_ns:
-        return None
-    minutes = 60 * int(shifted["h"] or 0) + int(shifted["hm"] or shifted["m"] or shifted["mm"] or 0)
-    shift_ns = minutes * (-MINUTE_NS if shifted["sign"] == "-" else MINUTE_NS)
-    return ZoneClock(zone.zone, shift_ns) if minutes <= MOST_SHIFT_MIN else None
-
-
 def clock_that_repeats(local_ns: int) -> str | None:
     """A common zone of files with a clock that shows a local time twice."""
     return _find_clock(np.array([local_ns]), np.greater)
@@ -177,18 +202,6 @@ def clock_that_skips(local_ns: Ints, timeframe_ns: int) -> str | None:
     step_ns = HOUR_NS + timeframe_ns
     missing = local_ns[find_steps(local_ns, step_ns, step_ns)] + timeframe_ns
     return _find_clock(missing, np.less) if 0 < len(missing) <= MOST_SKIPS else None
-
-
-def _find_clock(local_ns: Ints, is_changed: np.ufunc) -> str | None:
-    """The first of `CLOCKS` with such differences of offsets at most local times [N]."""
-    return next(
-        (
-            name
-            for name in CLOCKS
-            if 2 * is_changed(*_find_offsets(local_ns, name)).sum() > len(local_ns)
-        ),
-        None,
-    )
 
 
 def find_steps(times: Ints, least_ns: int, most_ns: int) -> npt.NDArray[np.intp]:
@@ -212,6 +225,46 @@ def earliest_moments(local_ns: Ints, tz: str) -> Ints:
     return _shift(local_ns, changes + np.maximum(offsets[:-1], offsets[1:]), -offsets)
 
 
+def look_up(times: Ints, edges: Ints, offsets: Ints) -> Ints:
+    """The offset that holds at each time [N]."""
+    first, last = np.searchsorted(edges, (times.min(), times.max()), side="right")
+    if first == last:
+        return np.broadcast_to(offsets[first], times.shape)
+    return offsets[np.searchsorted(edges, times, side="right")]
+
+
+def _count_alike(opens: Ints, tz: str) -> int:
+    """Weeks that begin at the most common hour of New York's Sunday, of local opens [K]."""
+    in_york = to_local(earliest_moments(opens, tz), NEW_YORK)
+    hours = (in_york - SUNDAY_NS) % WEEK_NS // HOUR_NS
+    return max(int((hours == hour).sum()) for hour in WEEK_OPENS)
+
+
+def _parse_clock(tz: str) -> ZoneClock | None:
+    try:
+        return ZoneClock(ZoneInfo(tz))
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        shifted = SHIFTED.fullmatch(tz)
+    zone = None if shifted is None else _parse_clock(shifted["zone"])
+    if shifted is None or zone is None or zone.shift_ns:
+        return None
+    minutes = 60 * int(shifted["h"] or 0) + int(shifted["hm"] or shifted["m"] or shifted["mm"] or 0)
+    shift_ns = minutes * (-MINUTE_NS if shifted["sign"] == "-" else MINUTE_NS)
+    return ZoneClock(zone.zone, shift_ns) if minutes <= MOST_SHIFT_MIN else None
+
+
+def _find_clock(local_ns: Ints, is_changed: np.ufunc) -> str | None:
+    """The first of `CLOCKS` with such differences of offsets at most local times [N]."""
+    return next(
+        (
+            name
+            for name in CLOCKS
+            if 2 * is_changed(*_find_offsets(local_ns, name)).sum() > len(local_ns)
+        ),
+        None,
+    )
+
+
 def _shift(times: Ints, edges: Ints, offsets: Ints) -> Ints:
     """Times [N] with the offset added that holds before, between or after edges [K]."""
     shifted = np.empty_like(times)
@@ -219,14 +272,6 @@ def _shift(times: Ints, edges: Ints, offsets: Ints) -> Ints:
         part = slice(start, start + BLOCK)
         np.add(times[part], look_up(times[part], edges, offsets), out=shifted[part])
     return shifted
-
-
-def look_up(times: Ints, edges: Ints, offsets: Ints) -> Ints:
-    """The offset that holds at each time [N]."""
-    first, last = np.searchsorted(edges, (times.min(), times.max()), side="right")
-    if first == last:
-        return np.broadcast_to(offsets[first], times.shape)
-    return offsets[np.searchsorted(edges, times, side="right")]
 
 
 def _find_offsets(local_ns: Ints, tz: str) -> tuple[Ints, Ints]:

@@ -14,11 +14,9 @@ import pyarrow.compute as pc
 from data.bars import LONGEST_SYMBOL
 from data.checks import PRICES, VALUES, Floats
 from data.errors import SourceError, TableError
-from data.providers.column_names import number_doubles, write_option
-from data.providers.columns import NONE, Layout, recognise
+from data.providers.columns import NONE, Layout, number_doubles, recognise, write_option
 from data.providers.kinds import ENDINGS
 from data.providers.markets import SIGN, choose_market, find_name_pairs, name_market_columns
-from data.providers.mixed_rows import Columns, choose_rows, refuse_mixed, refuse_other_order
 from data.providers.numbers import (
     POINT,
     find_decimal,
@@ -26,8 +24,8 @@ from data.providers.numbers import (
     read_numbers,
     refuse_thirty_seconds,
 )
-from data.providers.size_caps import refuse_expanded
-from data.providers.source_file import first_line, label
+from data.providers.shapes import Columns, choose_rows, refuse_mixed, refuse_other_order
+from data.providers.source_file import first_line, label, refuse_expanded
 from data.providers.time_columns import read_alike
 from data.providers.times import find_column_zone
 from data.table import LoadOptions, RawTable

@@ -10,9 +10,16 @@ from data.errors import SourceError
 from data.providers.arrow_table import explain_damage, name_file, recognise_columns, to_raw
 from data.providers.kinds import ARROW, ARROW_STREAM, OLD_FEATHER, describe_other
 from data.providers.markets import part_market
-from data.providers.mixed_rows import Columns
-from data.providers.size_caps import is_single, refuse_nested, refuse_rows, refuse_size
-from data.providers.source_file import label, open_path, open_unchanged
+from data.providers.shapes import Columns
+from data.providers.source_file import (
+    is_single,
+    label,
+    open_path,
+    open_unchanged,
+    refuse_nested,
+    refuse_rows,
+    refuse_size,
+)
 from data.table import LoadOptions, RawTable
 
 FORM = "Feather"

@@ -11,8 +11,7 @@ import pyarrow.compute as pc
 
 from data.checks import PRICES, VALUES
 from data.errors import SourceError, TableError
-from data.providers.column_names import find_role
-from data.providers.columns import LISTS, MEANINGS, Layout, list_counted
+from data.providers.columns import LISTS, MEANINGS, Layout, find_role, list_counted
 from data.providers.markets import PRICE, TICKER, name_market_columns
 from data.providers.numbers import NUMBER
 from data.providers.shapes import name_columns, suggest_columns

@@ -12,16 +12,18 @@ from data.providers.arrow_table import explain_damage, name_file, recognise_colu
 from data.providers.kinds import HEAD_BYTES, PARQUET, describe_other
 from data.providers.markets import part_market
 from data.providers.memory import decode_rows, is_encoded, list_columns
-from data.providers.mixed_rows import Columns
-from data.providers.size_caps import (
+from data.providers.shapes import Columns
+from data.providers.source_file import (
     VALUE_BYTES,
     WORD_BYTES,
     is_single,
+    label,
+    open_path,
+    open_unchanged,
     refuse_nested,
     refuse_rows,
     refuse_size,
 )
-from data.providers.source_file import label, open_path, open_unchanged
 from data.statement import with_statement
 from data.table import LoadOptions, RawTable
 

@@ -13,8 +13,7 @@ from data.errors import SourceError
 from data.progress import Watch
 from data.table import FetchOptions, LoadOptions, RawTable
 from data.timeframe import DAY_NS, MINUTE_NS, SECOND_NS, format_timeframe, parse_timeframe
-from data.vendor.aggregates import opening
-from data.vendor.pieces import settled_end_ns
+from data.vendor.aggregates import has_calendar, opening, thin_sessions
 from data.vendor.series import (
     Fetching,
     StepLog,
@@ -24,9 +23,9 @@ from data.vendor.series import (
     join_parts,
     name_days,
     set_all_aside,
+    settled_end_ns,
     tell_note,
 )
-from data.vendor.sessions import has_calendar, thin_sessions
 
 PROVIDER = "polygon"
 SYMBOL = re.compile(r"(?:[XCIO]:)?[A-Za-z0-9][A-Za-z0-9._-]{0,39}")

@@ -1,18 +1,76 @@
 """A file of bars, which stays the same while it is read."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
 from stat import S_ISREG
 
-from data.errors import DataError, SourceError
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from data.checks import Ints
+from data.errors import DataError, LimitError, SourceError, TableError
 from data.files import note_input, open_ordinary
-from data.providers.size_caps import refuse_size
+
+VALUE_BYTES = 8
+
+WORD_BYTES = 16
+"""Bytes that a decoder keeps of each word of a dictionary, beside its text."""
 
 HEAD_BYTES = 1 << 20
 """Bytes that a file may hold beside the values that are capped."""
+
+
+def refuse_size(where: str, size: str, max_bytes: int) -> LimitError:
+    """The error for a source that would take `size`, in words."""
+    return LimitError(f"{where}: {size}, above the cap of {max_bytes}; --max-bytes raises it")
+
+
+def refuse_nested(fields: Iterable[pa.Field], where: str) -> None:
+    """Refuse columns with rows of more than one value, or values that stand for more rows.
+
+    Raises:
+        TableError: Naming the first.
+    """
+    for field in fields:
+        if not is_single(field.type):
+            raise TableError(
+                f"{where}: column {field.name!r} holds {field.type}, which is no single value"
+            )
+
+
+def is_single(kind: pa.DataType) -> bool:
+    """True if each row of a column holds one value, which stands for no other row."""
+    bare = kind.value_type if pa.types.is_dictionary(kind) else kind
+    is_packed = pa.types.is_run_end_encoded(bare) or pa.types.is_dictionary(bare)
+    return not (is_packed or pa.types.is_nested(bare) or isinstance(bare, pa.BaseExtensionType))
+
+
+def refuse_expanded(columns: pa.Table, where: str, max_bytes: int) -> None:
+    """Refuse columns with rows that share their bytes, if they are too large without sharing.
+
+    Raises:
+        LimitError: When they would take more than `max_bytes`.
+        TableError: When one holds no single values.
+    """
+    refuse_nested(columns.schema, where)
+    size = sum(_text_bytes(column) for column in columns.columns)
+    if size > max_bytes:
+        raise refuse_size(where, f"its text takes {size} bytes", max_bytes)
+
+
+def refuse_rows(rows: int, columns: int, where: str, max_bytes: int) -> None:
+    """Refuse a file with numbers that alone would take too much.
+
+    Raises:
+        LimitError: When they would take more than `max_bytes`.
+    """
+    size = rows * columns * VALUE_BYTES
+    if size > max_bytes:
+        raise refuse_size(where, f"{rows} rows of {columns} columns take {size} bytes", max_bytes)
 
 
 def open_path(address: str, form: str) -> Path:
@@ -67,19 +125,6 @@ def open_unchanged(path: Path, max_bytes: int) -> Iterator[BufferedReader]:
         check()
 
 
-def _state(file: BufferedReader, path: Path) -> tuple[int, ...]:
-    """Size, times and place of an open file, and of the present bearer of its name.
-
-    A program may set the time of a change back, but not that of the inode.
-    """
-    status = os.fstat(file.fileno())
-    try:
-        named = os.stat(path).st_ino
-    except FileNotFoundError:
-        named = 0
-    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, named
-
-
 def label(path: Path) -> str:
     """The name of a file as errors show it: short, and safe for a terminal."""
     name = path.name if path.name.isprintable() else ascii(path.name)
@@ -91,3 +136,42 @@ def first_line(error: Exception) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
     text = "".join(letter if letter.isprintable() else "?" for letter in text)
     return text if len(text) <= 160 else text[:160] + "..."
+
+
+def _text_bytes(column: pa.ChunkedArray) -> int:
+    """Bytes of written text; 0 for columns with rows that share none."""
+    if pa.types.is_dictionary(column.type) and _is_binary(column.type.value_type):
+        taken = (pc.binary_length(part.dictionary).take(part.indices) for part in column.chunks)
+        return sum(pc.sum(lengths).as_py() or 0 for lengths in taken)
+    if pa.types.is_string_view(column.type) or pa.types.is_binary_view(column.type):
+        return sum(int(_view_lengths(chunk).sum()) for chunk in column.chunks if len(chunk))
+    return 0
+
+
+def _view_lengths(views: pa.Array) -> Ints:
+    """Bytes of each text, which is the first of the four numbers of its view; of a null none."""
+    numbers = np.frombuffer(views.buffers()[1], np.int32).reshape(-1, 4)
+    lengths = numbers[views.offset : views.offset + len(views), 0].astype(np.int64)
+    return np.where(np.asarray(views.is_valid()), lengths, 0)
+
+
+def _is_binary(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+    )
+
+
+def _state(file: BufferedReader, path: Path) -> tuple[int, ...]:
+    """Size, times and place of an open file, and of the present bearer of its name.
+
+    A program may set the time of a change back, but not that of the inode.
+    """
+    status = os.fstat(file.fileno())
+    try:
+        named = os.stat(path).st_ino
+    except FileNotFoundError:
+        named = 0
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, named

@@ -11,8 +11,14 @@ import pyarrow.compute as pc
 
 from data.checks import FIRST_S, LAST_S, NO_TIME, Ints, format_time
 from data.errors import TableError
-from data.providers.column_names import SAYS_OPEN, find_local_zone, find_role, plain, write_option
-from data.providers.columns import Layout
+from data.providers.columns import (
+    SAYS_OPEN,
+    Layout,
+    find_local_zone,
+    find_role,
+    plain,
+    write_option,
+)
 from data.providers.time_forms import Column, all_match, plain_blanks, split_chunks
 from data.providers.times import TIME_OF_DAY, Written, place, read_column, read_written, take_sample
 from data.table import LoadOptions

@@ -13,12 +13,11 @@ import pyarrow.compute as pc
 from data.checks import FIRST_S, LAST_S, NO_TIME, SHOWN, UNITS, Ints, format_time
 from data.errors import TableError, list_some
 from data.providers import time_forms as forms
-from data.providers.column_names import find_local_zone
+from data.providers.columns import find_local_zone
 from data.providers.numbers import to_array
 from data.providers.time_forms import Column, TimeForm, all_match, plain_blanks, split_chunks
-from data.server_clock import note_server
 from data.shell import quote_word
-from data.zones import AS_UTC, LocalZone, localise, look_up
+from data.zones import AS_UTC, LocalZone, localise, look_up, note_server
 
 DIGITS = r"^[0-9]{1,19}$"
 WHOLE = r"^[0-9]{9,19}\.0+$"

@@ -6,10 +6,14 @@ they come, and an interrupted fetch goes on behind them.
 """
 
 import logging
+import struct
+import time
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -24,15 +28,22 @@ from data.cache import (
     TimeRange,
     missing_ranges,
     now_text,
+    using,
 )
 from data.checks import VALUES, Floats, Ints, format_time
 from data.errors import FetchError, LimitError, RewrittenError, list_some
+from data.files import read_ordinary
 from data.progress import Progress, Show, Watch
 from data.shell import write_command
-from data.timeframe import DAY_NS, MS_NS
+from data.timeframe import DAY_NS, MS_NS, SECOND_NS
 from data.vendor.calls import Pace, Tell
 from data.vendor.paging import PageReader
-from data.vendor.pieces import PageDraft, drop_drafts, is_settled, split_ranges
+
+HEAD = struct.Struct("<II")
+"""Bytes of a page and their check sum, before each page."""
+
+SUFFIX = ".pages"
+LARGEST_BYTES = 500_000_000
 
 MOST_NAMED_DAYS = 5
 
@@ -41,6 +52,39 @@ MONTHS = {"s": "D", "m": "M", "h": "M", "d": "Y", "w": "Y"}
 
 logger = logging.getLogger("data.vendor")
 """Lines for people: how far a fetch is, what is waited for, and what was found."""
+
+
+class PageDraft:
+    """File of the pages of one range, in their order; the last one may be cut, and is left out."""
+
+    def __init__(self, folder: Path, start_ns: int) -> None:
+        self.path = folder / f"{start_ns // SECOND_NS}{SUFFIX}"
+
+    def read(self) -> list[Floats]:
+        """Pages [N, 6] that are whole, up to the first that is not."""
+        try:
+            content = read_ordinary(self.path, LARGEST_BYTES)
+        except OSError:
+            return []
+        pages, at = [], 0
+        while at + HEAD.size < len(content):
+            size, check = HEAD.unpack_from(content, at)
+            body = content[at + HEAD.size : at + HEAD.size + size]
+            if not body or zlib.crc32(body) != check:
+                break
+            pages.append(np.frombuffer(body, dtype="<f8").reshape(-1, 6))
+            at += HEAD.size + size
+        return pages
+
+    def begin(self, pages: list[Floats]) -> None:
+        """Keep these pages, and no others."""
+        with using(self.path):
+            self.path.write_bytes(b"".join(map(_pack, pages)))
+
+    def add(self, page: Floats) -> None:
+        """Keep one more page."""
+        with using(self.path), open(self.path, "ab") as file:
+            file.write(_pack(page))
 
 
 class BarSource(Protocol):
@@ -87,6 +131,115 @@ class Fetching:
     def split(self, spans: list[TimeRange], key: SeriesKey) -> Iterator[TimeRange]:
         """The pieces of ranges of a series."""
         return split_ranges(spans, self.units[key.timeframe[-1]])
+
+
+@dataclass
+class _Fill:
+    """Pieces of one fetch, and how far it is."""
+
+    cache: SeriesCache
+    how: Fetching
+    pieces: list[TimeRange] = field(default_factory=list)
+    done: int = 0
+    bars: int = 0
+    source: BarSource | None = None
+
+    def tell(self, note: str) -> None:
+        tell_note(self.cache, note)
+
+    def set_aside(self, part: CachePart, why: str) -> None:
+        self.cache.set_aside(part)
+        self.tell(f"{part.path.name[:40]}... set aside: {why}")
+
+    def watch(self, bars: int = 0, left: TimeRange | None = None) -> None:
+        """Show the progress of a fetch: bars of the present piece, and the rest of it."""
+        left_s, ahead = 0.0, self.pieces[self.done :]
+        if self.source is not None:
+            ahead[:1] = ahead[:1] if left is None else [left]
+            count_calls = self.source.reader.count_calls
+            calls = sum(count_calls(span.start_ns // MS_NS, span.end_ns // MS_NS) for span in ahead)
+            left_s = self.source.pace.estimate_seconds(calls)
+        total, count = self.bars + bars, len(self.pieces)
+        note = f"{total:,} bars" if total else ""
+        self.how.watch(
+            Progress(f"{self.cache.key.short}: pieces", self.done, count, note=note, left_s=left_s)
+        )
+
+    def fetch(self, source: BarSource, piece: TimeRange) -> PartBars:
+        """One piece, checked against the calendar and against the bars that are cached beside."""
+        cache = self.cache
+        beside = _beside(cache, piece)
+        start_ns = min([piece.start_ns, *(overlap.start_ns for overlap, _ in beside)])
+        end_ns = max([piece.end_ns, *(overlap.end_ns for overlap, _ in beside)])
+        rows = self._read_pages(source, TimeRange(start_ns, end_ns))
+        values = {name: rows[:, column] for column, name in enumerate(VALUES, start=1)}
+        fetched = PartBars(rows[:, 0].astype(np.int64) * MS_NS, values, now_text())
+        for overlap, held in beside:
+            _check_same(cache, fetched, overlap, held)
+        bars = _cut(fetched, piece)
+        days = source.missing_days(piece, bars.timestamp)
+        if days and not self.how.accept_missing:
+            raise FetchError(
+                f"{cache.key}: {name_days(days)} without any bar; --from and --to avoid them, "
+                "--accept-missing takes them as they are"
+            )
+        # Before they are kept: a killed fetch then leaves no pages without a reader.
+        PageDraft(cache.folder, start_ns).path.unlink(missing_ok=True)
+        return replace(bars, missing=days)
+
+    def _read_pages(self, source: BarSource, span: TimeRange) -> Floats:
+        """All pages of a range [N, 6]; those of an interrupted fetch are reused."""
+        draft = PageDraft(self.cache.folder, span.start_ns)
+        kept = [page for page in draft.read() if page[-1, 0] * MS_NS < span.end_ns]
+        pages = source.pages(span)
+        if kept:
+            # The last page is fetched again, and shows whether the others still hold.
+            last = kept.pop()
+            start_ns = int(last[0, 0]) * MS_NS
+            resumed = source.pages(TimeRange(start_ns, span.end_ns))
+            first = next(resumed, last[:0])
+            both = min(len(first), len(last))
+            if both and np.array_equal(first[:both], last[:both], equal_nan=True):
+                self.tell(f"going on from {format_time(start_ns)}")
+                kept, pages = [*kept, first], resumed
+            else:
+                self.tell("bars that were kept are not the same any more: all are fetched anew")
+                kept = []
+        draft.begin(kept)
+        bars = sum(map(len, kept))
+        for page in pages:
+            draft.add(page)
+            kept.append(page)
+            bars += len(page)
+            if len(page) and page[-1, 0] * MS_NS < span.end_ns - DAY_NS:
+                self.watch(bars, TimeRange(int(page[-1, 0]) * MS_NS, span.end_ns))
+        return np.concatenate([np.empty((0, len(VALUES) + 1)), *kept])
+
+
+def settled_end_ns(now_ns: int) -> int:
+    """The end of the last day with bars that change no more: over for a day."""
+    return (now_ns - DAY_NS) // DAY_NS * DAY_NS
+
+
+def split_ranges(spans: list[TimeRange], unit: str) -> Iterator[TimeRange]:
+    """The pieces of ranges, which end where the days, months or years of the calendar do."""
+    for at, end in spans:
+        while at < end:
+            piece = TimeRange(at, min(end, _calendar_piece(at, unit).end_ns))
+            yield piece
+            at = piece.end_ns
+
+
+def is_settled(piece: TimeRange, unit: str) -> bool:
+    """True if a piece is a whole one, and changes no more."""
+    is_over = piece.end_ns <= settled_end_ns(time.time_ns())
+    return is_over and piece == _calendar_piece(piece.start_ns, unit)
+
+
+def drop_drafts(folder: Path) -> None:
+    """Forget the pages of all ranges of a series."""
+    for path in folder.glob(f"*{SUFFIX}"):
+        path.unlink(missing_ok=True)
 
 
 def fetch_range(cache: SeriesCache, wanted: TimeRange, how: Fetching) -> list[PartBars]:
@@ -171,6 +324,19 @@ def tell_note(cache: SeriesCache, note: str) -> None:
     logger.info("%s: %s", cache.key.short, note)
 
 
+def _calendar_piece(at_ns: int, unit: str) -> TimeRange:
+    """The day, month or year that holds a time."""
+    kind = f"datetime64[{unit}]"
+    number = np.datetime64(at_ns, "ns").astype(kind).astype(np.int64)
+    edges = np.array([number, number + 1]).astype(kind).astype("datetime64[ns]")
+    return TimeRange(*edges.astype(np.int64).tolist())
+
+
+def _pack(page: Floats) -> bytes:
+    body = page.astype("<f8").tobytes()
+    return HEAD.pack(len(body), zlib.crc32(body)) + body if body else b""
+
+
 def _locking(cache: SeriesCache) -> AbstractContextManager[None]:
     return cache.lock(partial(tell_note, cache))
 
@@ -194,89 +360,6 @@ def _fill(cache: SeriesCache, wanted: TimeRange, how: Fetching) -> None:
             fill.done, fill.bars = fill.done + 1, fill.bars + len(bars.timestamp)
             fill.watch()
     drop_drafts(cache.folder)
-
-
-@dataclass
-class _Fill:
-    """Pieces of one fetch, and how far it is."""
-
-    cache: SeriesCache
-    how: Fetching
-    pieces: list[TimeRange] = field(default_factory=list)
-    done: int = 0
-    bars: int = 0
-    source: BarSource | None = None
-
-    def tell(self, note: str) -> None:
-        tell_note(self.cache, note)
-
-    def set_aside(self, part: CachePart, why: str) -> None:
-        self.cache.set_aside(part)
-        self.tell(f"{part.path.name[:40]}... set aside: {why}")
-
-    def watch(self, bars: int = 0, left: TimeRange | None = None) -> None:
-        """Show the progress of a fetch: bars of the present piece, and the rest of it."""
-        left_s, ahead = 0.0, self.pieces[self.done :]
-        if self.source is not None:
-            ahead[:1] = ahead[:1] if left is None else [left]
-            count_calls = self.source.reader.count_calls
-            calls = sum(count_calls(span.start_ns // MS_NS, span.end_ns // MS_NS) for span in ahead)
-            left_s = self.source.pace.estimate_seconds(calls)
-        total, count = self.bars + bars, len(self.pieces)
-        note = f"{total:,} bars" if total else ""
-        self.how.watch(
-            Progress(f"{self.cache.key.short}: pieces", self.done, count, note=note, left_s=left_s)
-        )
-
-    def fetch(self, source: BarSource, piece: TimeRange) -> PartBars:
-        """One piece, checked against the calendar and against the bars that are cached beside."""
-        cache = self.cache
-        beside = _beside(cache, piece)
-        start_ns = min([piece.start_ns, *(overlap.start_ns for overlap, _ in beside)])
-        end_ns = max([piece.end_ns, *(overlap.end_ns for overlap, _ in beside)])
-        rows = self._read_pages(source, TimeRange(start_ns, end_ns))
-        values = {name: rows[:, column] for column, name in enumerate(VALUES, start=1)}
-        fetched = PartBars(rows[:, 0].astype(np.int64) * MS_NS, values, now_text())
-        for overlap, held in beside:
-            _check_same(cache, fetched, overlap, held)
-        bars = _cut(fetched, piece)
-        days = source.missing_days(piece, bars.timestamp)
-        if days and not self.how.accept_missing:
-            raise FetchError(
-                f"{cache.key}: {name_days(days)} without any bar; --from and --to avoid them, "
-                "--accept-missing takes them as they are"
-            )
-        # Before they are kept: a killed fetch then leaves no pages without a reader.
-        PageDraft(cache.folder, start_ns).path.unlink(missing_ok=True)
-        return replace(bars, missing=days)
-
-    def _read_pages(self, source: BarSource, span: TimeRange) -> Floats:
-        """All pages of a range [N, 6]; those of an interrupted fetch are reused."""
-        draft = PageDraft(self.cache.folder, span.start_ns)
-        kept = [page for page in draft.read() if page[-1, 0] * MS_NS < span.end_ns]
-        pages = source.pages(span)
-        if kept:
-            # The last page is fetched again, and shows whether the others still hold.
-            last = kept.pop()
-            start_ns = int(last[0, 0]) * MS_NS
-            resumed = source.pages(TimeRange(start_ns, span.end_ns))
-            first = next(resumed, last[:0])
-            both = min(len(first), len(last))
-            if both and np.array_equal(first[:both], last[:both], equal_nan=True):
-                self.tell(f"going on from {format_time(start_ns)}")
-                kept, pages = [*kept, first], resumed
-            else:
-                self.tell("bars that were kept are not the same any more: all are fetched anew")
-                kept = []
-        draft.begin(kept)
-        bars = sum(map(len, kept))
-        for page in pages:
-            draft.add(page)
-            kept.append(page)
-            bars += len(page)
-            if len(page) and page[-1, 0] * MS_NS < span.end_ns - DAY_NS:
-                self.watch(bars, TimeRange(int(page[-1, 0]) * MS_NS, span.end_ns))
-        return np.concatenate([np.empty((0, len(VALUES) + 1)), *kept])
 
 
 def _beside(cache: SeriesCache, piece: TimeRange) -> list[tuple[TimeRange, PartBars]]:

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import numpy as np
 
-from data.bars import Bars, Window
+from data.bars import Bars, Payments, Window
 from data.checks import PRICES, Flags, Floats, Ints, format_time
-from data.payments import Payments
 from data.progress import Progress, Watch
 from data.timeframe import DAY_NS
 from data.windows import groups

@@ -20,9 +20,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from data.bars import Bars, Window
+from data.bars import Bars, FinerBars, Window
 from data.checks import Flags, Floats, Ints
-from data.finer import FinerBars
 from data.timeframe import UNITS_NS
 from engine.runtime.machine import available_cores
 from optimizer.errors import ConfigError

@@ -323,7 +323,7 @@ def _table(path: Path) -> "pa.Table":
     if not path.is_file():
         raise ConfigError(f"there is no forecast '{path}'")
     from data.providers.parquet_file import read_capped
-    from data.providers.size_caps import refuse_expanded
+    from data.providers.source_file import refuse_expanded
 
     with _open_parquet(path) as (file, source):
         names = file.schema_arrow.names

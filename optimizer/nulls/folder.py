@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from data.bars import Bars, Window
 from data.checks import VALUES
 from data.files import taking_turns
-from data.foreign_files import FORMS, write_foreign
 from data.load import load_bars
+from data.save_parquet import FORMS, write_foreign
 from data.table import LoadOptions
 from optimizer.atomic_write import write_whole
 from optimizer.errors import ConfigError, StoreError
@@ -67,7 +67,7 @@ class Manifest(Payload):
 
     what = MANIFEST
 
-    form: str  # of `data.foreign_files.FORMS`
+    form: str  # of `data.save_parquet.FORMS`
     series: tuple[SeriesFact, ...]
     seed: int
     keep: Keep
@@ -171,7 +171,7 @@ def export_markets(
         path: New or empty folder.
         config: Of the bars, their range, the seed, and the rhythm that is kept.
         count: Copies of each kind.
-        form: Of the files, as in `data.foreign_files.FORMS`.
+        form: Of the files, as in `data.save_parquet.FORMS`.
         is_mirrored: Whether there are mirrored copies beside shuffled ones.
         symbol: Name of the market in the files; None for its own.
 

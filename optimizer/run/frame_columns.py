@@ -14,7 +14,7 @@ from data.bars import check_symbol
 from data.checks import PRICES, Ints
 from data.errors import BarsError, TableError
 from data.plain import quote_value
-from data.providers.column_names import find_role
+from data.providers.columns import find_role
 from data.providers.time_columns import read_times
 from data.table import LoadOptions
 from optimizer.errors import ConfigError

@@ -12,11 +12,10 @@ import pyarrow as pa
 from data.checks import COLUMNS, NO_TIME, Ints, format_time
 from data.errors import NoTimeError, TableError, list_some
 from data.providers.arrow_table import to_raw
-from data.providers.column_names import bare_name, find_role
-from data.providers.columns import Layout, recognise
+from data.providers.columns import Layout, bare_name, find_role, recognise
 from data.providers.memory import digest_rows, holding
-from data.providers.mixed_rows import find_markets, show_markets
-from data.providers.size_caps import refuse_rows
+from data.providers.shapes import find_markets, show_markets
+from data.providers.source_file import refuse_rows
 from data.table import LoadOptions, RawTable
 from data.timeframe import DAY_NS
 from optimizer.config.run_config import RunConfig

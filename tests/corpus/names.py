@@ -5,7 +5,7 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 
 from data.errors import DataError, TableError
-from data.providers.column_names import PERIOD_STARTS
+from data.providers.columns import PERIOD_STARTS
 from tests.corpus.row import bars, every, reads, refuses, saved, table, text
 from tests.support.series import NAMES, iso, make_columns
 

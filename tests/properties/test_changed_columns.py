@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from data import DataError, load_bars
-from data.providers.column_names import ALIASES
+from data.providers.columns import ALIASES
 from tests.support.series import START_NS
 
 HOUR_MS = 3600 * 1000

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from data import resample
-from data.finer import FinerBars
+from data.bars import FinerBars
 
 HOUR_NS = 3600 * 10**9
 

@@ -3,8 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from data.bars import Bars, Window
-from data.payments import Payments
+from data.bars import Bars, Payments, Window
 from data.timeframe import MINUTE_NS
 from engine.accounts.costs import Costs
 from engine.fast_case import find_fast_case

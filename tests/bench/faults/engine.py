@@ -113,7 +113,7 @@ BLIND = (
     ("other-bytes", "data/cache.py",
      "if hashlib.sha256(content).hexdigest() != part.file_hash:", "if not content:",
      "a part of the cache that was changed is read"),
-    ("any-finer", "data/finer.py",
+    ("any-finer", "data/bars.py",
      'is_whole &= closes[stop - 1] == prices["close"][some]', "is_whole &= closes[stop - 1] > 0",
      "finer bars that close elsewhere are read for a bar"),
 )

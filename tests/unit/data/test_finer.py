@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from data import resample
+from data.bars import FinerBars
 from data.errors import BarsError
-from data.finer import FinerBars
 from tests.support.finer import HOUR_NS, make_coarse
 from tests.support.series import make_bars
 

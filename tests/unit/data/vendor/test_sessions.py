@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from data.vendor.sessions import has_calendar, missing_sessions, session_days
+from data.vendor.aggregates import has_calendar, missing_sessions, session_days
 
 
 def ns(day):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from data.payments import Payments
+from data.bars import Payments
 from data.point_in_time import DatedNumbers
 from data.timeframe import DAY_NS, MINUTE_NS
 from engine.accounts.costs import Costs

@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.bars import Bars, Window
-from data.payments import Payments
+from data.bars import Bars, Payments, Window
 from data.timeframe import DAY_NS, MINUTE_NS
 from data.zones import to_local
 from engine import population

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.bars import Bars, Window
-from data.payments import Payments
+from data.bars import Bars, Payments, Window
 from optimizer.evidence.null_markets import NullMarkets
 from optimizer.search.randomness import draw_words
 from tests.support.evidence import HOUR_NS, counted_bars
