@@ -14,11 +14,18 @@ from data.plain import takes_plain
 from data.progress import Watch
 from engine.runtime.collector import pause_collector
 from optimizer import IS_PROGRAM
+from optimizer.cluster import choose_evaluator, choose_executor, join_cluster
 from optimizer.cluster.address import Address
-from optimizer.cluster.joining import choose_evaluator, choose_executor, join_cluster
-from optimizer.config.evidence import EvidenceSettings
-from optimizer.config.keywords import JUDGE, OF_MACHINE, RUN, SIGNAL, list_types
-from optimizer.config.run_config import RunConfig, make_config
+from optimizer.config.run_config import (
+    JUDGE,
+    OF_MACHINE,
+    RUN,
+    SIGNAL,
+    RunConfig,
+    list_types,
+    make_config,
+)
+from optimizer.config.settings import EvidenceSettings
 from optimizer.errors import ConfigError, ParityError, StoppedError
 from optimizer.forecasts.settings import ForecastSettings
 from optimizer.run.settings import Specs, build_data_flags, hold_overlaid, refuse_others
@@ -147,7 +154,7 @@ def judge(
         trust: Whether to trust the run from now on, as of `load_run`.
         cluster: Workers, as of `evolve`.
         progress: Callback of each step, as of `evolve`.
-        settings: Fields of `optimizer.config.evidence.EvidenceSettings`, such as ``null=299``, and
+        settings: Fields of `optimizer.config.settings.EvidenceSettings`, such as ``null=299``, and
             where it is computed, such as ``threads=4``.
 
     Returns:
@@ -218,7 +225,7 @@ def backtest(
     """
     from optimizer.report.run import Single
     from optimizer.run.candidate import GeneSource, hold_candidate
-    from optimizer.run.causal import prove_shown
+    from optimizer.run.individuals import prove_shown
 
     source = GeneSource(genes or {}, file, run, member, trust=trust)
     with hold_candidate(source, settings, config, "backtest") as (task, genome, whose):

@@ -8,13 +8,11 @@ from data import Window, load_bars
 from engine.accounts.costs import Costs
 from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
-from optimizer.config.search import SearchSettings
+from optimizer.config.settings import SearchSettings
 from optimizer.evidence.cscv import compare_halves
-from optimizer.search.generation import Evaluation, Floats
-from optimizer.search.problem import judged_population
+from optimizer.search.evolution import Steps, initial_state
+from optimizer.search.generation import Evaluation, Floats, judged_population
 from optimizer.search.ranking import rank_individuals
-from optimizer.search.state import initial_state
-from optimizer.search.steps import Steps
 from strategy import Gene, GenomeLayout, LessThan, find_strategy
 
 

@@ -11,8 +11,7 @@ from engine.errors import EngineError
 from engine.replay.certificate import certify
 from optimizer.errors import OptimizerError, ParityError
 from optimizer.formatting import evenly
-from optimizer.run.causal import prove_front
-from optimizer.run.individuals import describe_individuals
+from optimizer.run.individuals import describe_individuals, prove_front
 from optimizer.run.problem import EngineProblem
 from optimizer.run.purposes import VERIFY, restore_task
 from optimizer.run.record import different_lines

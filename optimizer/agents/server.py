@@ -20,8 +20,8 @@ from optimizer.agents.bounded import CallLimits, Outcome, run_bounded
 from optimizer.agents.ideas import Ideas, require_run_id
 from optimizer.errors import ConfigError, OptimizerError
 from optimizer.evidence.betting import DEFAULT_SEARCHES
+from optimizer.store.files import read_owner
 from optimizer.store.listing import list_run_folders
-from optimizer.store.lock import read_owner
 from strategy.errors import StrategyError
 from strategy.words_only import require_words_only
 

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from data.plain import takes_plain
-from optimizer.config.keywords import RUN
-from optimizer.config.run_config import RunConfig
+from optimizer.config.run_config import RUN, RunConfig
 from optimizer.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from optimizer.cli.flags import argument, config_flags, option, parse_settings
 from optimizer.cli.help import Sectioned
 from optimizer.cli.notes import note
 from optimizer.cli.shared import AsJson, ConfigFile, Member, Runs, Trust, single_command
-from optimizer.config.data import CostSettings, DataSettings, StrategySettings
+from optimizer.config.settings import CostSettings, DataSettings, StrategySettings
 
 app = single_command()
 

@@ -7,7 +7,7 @@ from optimizer.cli.flags import argument, config_flags, option, parse_settings
 from optimizer.cli.help import Sectioned
 from optimizer.cli.notes import note
 from optimizer.cli.shared import AsJson, ConfigFile, Member, Runs, Trust, single_command
-from optimizer.config.keywords import TRADES
+from optimizer.config.run_config import TRADES
 from optimizer.errors import ConfigError
 
 app = single_command()

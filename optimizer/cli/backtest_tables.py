@@ -13,7 +13,7 @@ from optimizer.cli.tables import (
 )
 from optimizer.formatting import format_count, fraction, number
 from optimizer.report.run import Single
-from optimizer.run.trade_details import describe_orders
+from optimizer.run.backtest import describe_orders
 from optimizer.store.caveats import describe_account, list_caveats, name_limits
 from optimizer.store.result import choose_noun, describe_quality
 

@@ -17,9 +17,9 @@ from optimizer.cli.strategy_texts import print_genes
 from optimizer.cli.tables import describe_doubtful, describe_exits
 from optimizer.formatting import format_count, number
 from optimizer.report.summary import describe_replay
-from optimizer.run.causal import prove_front
+from optimizer.run.backtest import describe_orders
+from optimizer.run.individuals import prove_front
 from optimizer.run.task import Task
-from optimizer.run.trade_details import describe_orders
 from optimizer.store.result import refuse_red
 from strategy.conditions import Compare, Condition, split_conjunction
 from strategy.expressions import DAY_MINUTES, Expression, GeneValue, Number

@@ -4,8 +4,8 @@ from dataclasses import asdict
 
 from optimizer.cli.flags import taking
 from optimizer.cli.shared import CLUSTER, AsJson, single_command
+from optimizer.cluster import join_cluster
 from optimizer.cluster.address import Address
-from optimizer.cluster.joining import join_cluster
 from optimizer.errors import ConfigError
 
 app = single_command()
@@ -27,7 +27,7 @@ def look_around(*, cluster: Address | None, as_json: AsJson = False) -> None:
         return
     with join_cluster(cluster, may_differ=True) as workers:
         assert workers is not None
-        from optimizer.cluster.measuring import measure_workers
+        from optimizer.cluster.cluster import measure_workers
 
         measured, versions = measure_workers(workers), workers.here.versions
     if as_json:

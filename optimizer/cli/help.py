@@ -5,10 +5,18 @@ from typing import Any
 
 from typer.core import TyperCommand
 
-from optimizer.config.compute import ComputeSettings, DeviceSettings, RecordSettings
-from optimizer.config.data import CostSettings, DataSettings, StrategySettings, WindowSettings
-from optimizer.config.evidence import EvidenceSettings
-from optimizer.config.search import GoalSettings, SearchSettings
+from optimizer.config.settings import (
+    ComputeSettings,
+    CostSettings,
+    DataSettings,
+    DeviceSettings,
+    EvidenceSettings,
+    GoalSettings,
+    RecordSettings,
+    SearchSettings,
+    StrategySettings,
+    WindowSettings,
+)
 from optimizer.config.values import Settings
 
 SECTIONS: dict[str, tuple[type[Settings], ...]] = {

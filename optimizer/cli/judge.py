@@ -8,7 +8,7 @@ from optimizer.cli.help import Sectioned
 from optimizer.cli.notes import note
 from optimizer.cli.shared import CLUSTER, AsJson, Quiet, RunName, Runs, Trust, single_command
 from optimizer.cluster.address import Address
-from optimizer.config.keywords import JUDGED
+from optimizer.config.run_config import JUDGED
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -24,7 +24,7 @@ from optimizer.run.indicator_cache import row_cache
 from optimizer.search import SEARCH_VERSION
 
 if TYPE_CHECKING:
-    from optimizer.cluster.measuring import Measured
+    from optimizer.cluster.cluster import Measured
 
 OPTIONAL = (
     "triton",

@@ -6,10 +6,8 @@ from typing import Annotated
 from optimizer.cli.flags import config_flags, option, write_flags
 from optimizer.cli.help import Sectioned
 from optimizer.cli.shared import Runs, single_command
-from optimizer.config.compute import DeviceSettings
-from optimizer.config.data import DataSettings
-from optimizer.config.keywords import TRADES
-from optimizer.config.search import GoalSettings
+from optimizer.config.run_config import TRADES
+from optimizer.config.settings import DataSettings, DeviceSettings, GoalSettings
 from optimizer.errors import ConfigError
 
 app = single_command()

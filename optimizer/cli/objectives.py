@@ -5,7 +5,7 @@ from typing import Annotated
 from optimizer.cli.flags import argument, config_flags
 from optimizer.cli.help import Sectioned
 from optimizer.cli.shared import command_group
-from optimizer.config.keywords import TRADES
+from optimizer.config.run_config import TRADES
 
 app = command_group("What a search can strive for.")
 

@@ -16,9 +16,9 @@ from optimizer.cli.shared import (
     Trust,
     single_command,
 )
+from optimizer.cluster import join_cluster
 from optimizer.cluster.address import Address
-from optimizer.cluster.joining import join_cluster
-from optimizer.config.keywords import TRADES
+from optimizer.config.run_config import TRADES
 from optimizer.errors import ConfigError
 
 app = single_command()

@@ -7,10 +7,15 @@ from optimizer.cli.flags import argument, config_flags
 from optimizer.cli.help import Sectioned
 from optimizer.cli.shared import CLUSTER, AsJson, ConfigFile, Quiet, Runs, Trust, single_command
 from optimizer.cluster.address import Address
-from optimizer.config.data import CostSettings, DataSettings, StrategySettings, WindowSettings
-from optimizer.config.keywords import OF_MACHINE
-from optimizer.config.run_config import resolve_config
-from optimizer.config.search import GoalSettings, SearchSettings
+from optimizer.config.run_config import OF_MACHINE, resolve_config
+from optimizer.config.settings import (
+    CostSettings,
+    DataSettings,
+    GoalSettings,
+    SearchSettings,
+    StrategySettings,
+    WindowSettings,
+)
 
 PLANNED = (
     *DataSettings.model_fields, *WindowSettings.model_fields, *StrategySettings.model_fields,

@@ -260,7 +260,7 @@ def remove_run(
     from data.errors import list_some
     from optimizer.cli.console import stdout
     from optimizer.store import delete_run, find_run, list_foreign_files, list_run_files
-    from optimizer.store.removal import sweep_drafts
+    from optimizer.store.listing import sweep_drafts
 
     # A removal that was killed may have left drafts of this very run.
     for folder in (runs, Path(run).parent) if yes else ():

@@ -9,8 +9,8 @@ import typer
 from optimizer.cli.app import AnsweringGroup
 from optimizer.cli.flags import Flags, argument, option
 from optimizer.cluster.address import Address, parse_address
-from optimizer.config.data import DataSettings
 from optimizer.config.run_config import RunConfig
+from optimizer.config.settings import DataSettings
 from optimizer.errors import ConfigError
 
 ConfigFile = Annotated[Path | None, option("--config", "TOML file; flags win over it.", "FILE")]

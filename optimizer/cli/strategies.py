@@ -7,7 +7,7 @@ from optimizer.cli.flags import argument, config_flags
 from optimizer.cli.help import Sectioned
 from optimizer.cli.notes import note
 from optimizer.cli.shared import command_group
-from optimizer.config.keywords import TRADES
+from optimizer.config.run_config import TRADES
 from optimizer.errors import ConfigError
 
 app = command_group("Strategies: list, words, new, check.")

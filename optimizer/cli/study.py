@@ -18,8 +18,7 @@ from optimizer.goals.objectives import is_maximised
 from optimizer.run.tables import Recorded, natural, newest_front, recorded_individuals
 from optimizer.search.generation import LINEAGE, OPERATORS, UNKNOWN, Population
 from optimizer.store import RunStore
-from optimizer.store.gene_record import GeneRecord
-from optimizer.store.result import RunHeader
+from optimizer.store.result import GeneRecord, RunHeader
 
 try:
     import optuna

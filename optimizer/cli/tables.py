@@ -26,8 +26,9 @@ from optimizer.store.result import (
     Member,
     WindowDescription,
     choose_noun,
+    describe_windows,
+    list_searched_windows,
 )
-from optimizer.store.windows import describe_windows, list_searched_windows
 from strategy.gene import GeneText
 
 SHOWN_LABELS, SHOWN_WINDOWS = 100, 20

@@ -10,31 +10,35 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from copy import copy
+from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate, pairwise
 from operator import methodcaller
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from data import Bars, Window
+from engine.accounts.costs import Costs
 from engine.accounts.cpu.joint_money import fold_joint_money
 from engine.accounts.cpu.merging import fold_account
 from engine.accounts.ledger import ACCUMULATORS, Ledger
-from engine.accounts.metrics import MetricTable, Span
+from engine.accounts.metrics import MetricTable, Span, compute_metrics
 from engine.accounts.results import Results, join_results, order_windows
 from engine.accounts.strategy_stakes import build_stakes
 from engine.backend import Ints
 from engine.batch import Engine
 from engine.certificate import Certificate, data_hash
 from engine.devices import Device
-from engine.out_of_core import cut_windows
+from engine.memory_plan import allow_host_bytes
+from engine.out_of_core import create_engine, cut_windows
 from engine.reference import Reference
 from engine.replay.certificate import (
     Replay,
     build_certificate,
     compare_accounts,
     join_replays,
+    replay,
     select_pieces,
 )
 from engine.replay.sample import Piece
@@ -42,15 +46,12 @@ from engine.runtime.compiling.forms import CompiledForm
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.machine import available_cores
 from optimizer.cluster.cluster import Cluster
-from optimizer.cluster.jobs import JobRequest, Parcel, refuse_own_indicators, run_jobs
-from optimizer.cluster.shard import (
-    Shard,
-    ShardJob,
-    ShardResources,
-    describe_resources,
-    list_trades,
-    measure,
-    replay_members,
+from optimizer.cluster.jobs import (
+    JobRequest,
+    Parcel,
+    allocate_threads,
+    refuse_own_indicators,
+    run_jobs,
 )
 from optimizer.errors import ConfigError
 from optimizer.goals.objectives import Goals
@@ -58,6 +59,7 @@ from optimizer.run.indicator_cache import keeping_rows
 from optimizer.run.problem import Asking, EngineProblem
 from optimizer.run.task import MakeEvaluator, Task, TaskEvaluator, local_evaluator
 from optimizer.search.generation import Floats
+from strategy.model import Strategy
 
 log = logging.getLogger("optimizer.cluster.cluster")
 
@@ -73,6 +75,78 @@ RESULTS_BYTES = 8_000
 TIMED_INDIVIDUALS = 64
 
 LIMITED = "whom an account with limits takes hangs on all symbols, and workers have some each"
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Part of the series of a search, to be evaluated by one worker."""
+
+    spec: Strategy  # the strategy
+    series: tuple[Bars, ...]  # [S] of them
+    costs: Costs  # as of the search
+    device: str  # to evaluate on; ``"auto"`` is a GPU where the worker has one
+    threads: int | None  # cores to use at most; all of a worker's if None
+    memory: int | None  # for rows, of one host; half of the free memory if None
+    beside: int  # shards of one worker
+
+    def on_host(self, share: int) -> "_Held":
+        """An engine of it, on a host that `share` workers share."""
+        parts = share * self.beside
+        memory = allow_host_bytes(self.memory) if parts > 1 else self.memory
+        engine = create_engine(
+            self.spec,
+            self.series,
+            [Window.whole(bars, number) for number, bars in enumerate(self.series)],
+            self.costs,
+            device=self.device,
+            threads=allocate_threads(self.threads, share),
+            memory_bytes=None if memory is None else memory // parts,
+        )
+        return _Held(engine)
+
+
+class ShardJob(NamedTuple):
+    """A call of the engine of a shard."""
+
+    windows: tuple[Window, ...]  # [W] of its series
+    call: Callable[[Engine], Any]  # that can be pickled
+
+
+@dataclass(frozen=True)
+class _Held:
+    engine: Engine
+
+    def run(self, job: ShardJob) -> object:
+        return job.call(self.engine.on(job.windows))
+
+
+class ShardResources(NamedTuple):
+    """Resources of a shard."""
+
+    device: str  # of its worker
+    threads: int  # cores that it uses
+    n_parts: int  # in how many parts memory holds its series
+
+
+def describe_resources(engine: Engine) -> ShardResources:
+    """Resources that an engine runs with."""
+    return ShardResources(engine.device, engine.threads, engine.n_parts)
+
+
+def measure(engine: Engine, genomes: Floats, spans: Sequence[Span], names: Sequence[str]) -> Any:  # noqa: ANN401
+    """Values [P, W, M] of metrics, reasons [P, W, M], and ruin [P, W]; `spans` [W] of windows."""
+    table = compute_metrics(engine.evaluate(genomes), spans, names)
+    return table.values, table.reasons, table.ruined
+
+
+def list_trades(engine: Engine, genomes: Floats) -> list[tuple[Ledger, ...]]:
+    """Ledgers of genomes [N, G], [N] of [W]."""
+    return list(engine.ledgers(genomes))
+
+
+def replay_members(engine: Engine, genomes: Floats, pieces: Sequence[Piece]) -> Replay:
+    """Genomes [N, G] replayed by the reference, some pieces of them in plain Python."""
+    return replay(engine, genomes, pieces, threads=engine.threads)
 
 
 class ShardedEngine:

@@ -7,17 +7,25 @@ variable changes a result.
 
 import re
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Literal, get_args, get_origin
 
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from optimizer.config.compute import ComputeSettings, DeviceSettings, RecordSettings
-from optimizer.config.data import CostSettings, DataSettings, StrategySettings, WindowSettings
-from optimizer.config.evidence import EvidenceSettings
-from optimizer.config.search import GoalSettings, SearchSettings
+from optimizer.config.settings import (
+    ComputeSettings,
+    CostSettings,
+    DataSettings,
+    DeviceSettings,
+    EvidenceSettings,
+    GoalSettings,
+    RecordSettings,
+    SearchSettings,
+    StrategySettings,
+    WindowSettings,
+)
 from optimizer.config.values import Decides, Words, read_schema_extra
 from optimizer.errors import ConfigError
 
@@ -30,6 +38,21 @@ KEY = re.compile(r"""\s*([\w-]+|"[^"]*"|'[^']*')\s*=""")
 """Key of a line of TOML."""
 
 NO_TABLES = "keys stand without a line in [brackets] above them, such as population = 64"
+
+OF_MACHINE = (*DeviceSettings.model_fields, *ComputeSettings.model_fields)
+"""Knobs that say where it is computed."""
+
+TRADES = (
+    *DataSettings.model_fields,
+    *StrategySettings.model_fields,
+    *ComputeSettings.model_fields,
+    *WindowSettings.model_fields,
+    *CostSettings.model_fields,
+)
+"""Knobs that decide trades, and where they are computed."""
+
+JUDGED = (*(name for name in EvidenceSettings.model_fields if name != "judge"), *OF_MACHINE)
+"""Knobs of a judgement, beside where the bars are."""
 
 
 # Fields stand in the order of the groups, which pydantic reads from the last one.
@@ -269,3 +292,20 @@ def _limit(field: FieldInfo, name: str) -> str | None:
     """A limit of a field's numbers, as pydantic keeps it."""
     limits = [getattr(known, name) for known in field.metadata if hasattr(known, name)]
     return f"{limits[0]:,}" if limits else None
+
+
+def list_types(names: Iterable[str]) -> dict[str, object]:
+    """Types of knobs by their names."""
+    return {name: find_value_type(RunConfig.model_fields[name]) for name in names}
+
+
+SIGNAL: Mapping[str, object] = list_types(DataSettings.model_fields)
+
+JUDGE: Mapping[str, object] = list_types(JUDGED)
+
+RUN: Mapping[str, object] = {
+    **list_types(RunConfig.model_fields),
+    "bars": object,
+    "strategy": object,
+}
+"""All of a run."""

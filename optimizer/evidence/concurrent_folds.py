@@ -18,7 +18,7 @@ from engine.replay.threads import Replaying, replaying
 from engine.runtime.machine import available_cores
 from engine.runtime.shortage import offer_memory, withdraw_memory
 from engine.workload import GPU_START_S, Workload
-from optimizer.config.evidence import EvidenceSettings
+from optimizer.config.settings import EvidenceSettings
 from optimizer.errors import ConfigError
 from optimizer.evidence.folds import FoldPick, FoldSetup
 from optimizer.evidence.jobs.executor import MachineShare
@@ -28,11 +28,11 @@ from optimizer.evidence.jobs.replaying import PROCESSES, replay_in_processes
 from optimizer.evidence.jobs.workers import JobProcess, Pool, WorkerLostError, pack
 from optimizer.evidence.judge import build_plan
 from optimizer.evidence.plan import Plan
+from optimizer.run.genes_file import hash_genomes
 from optimizer.run.problem import Evaluator
 from optimizer.run.record import build_identity
 from optimizer.run.search import on_searched_bars
 from optimizer.run.task import Task, TaskEvaluator, local_evaluator
-from optimizer.run.warm_start import hash_genomes
 from optimizer.search.generation import Floats
 
 LOG = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from optimizer.evidence.statistic import Around, RowSettings, Weighed
 from optimizer.formatting import format_count
 from optimizer.run.tables import newest_front
 from optimizer.store import RunStore
-from optimizer.store.answers import OPENED
+from optimizer.store.caveats import OPENED
 from optimizer.store.listing import list_run_folders
 from optimizer.store.payload import OPTIONAL, Payload
 from optimizer.store.result import (
@@ -27,10 +27,10 @@ from optimizer.store.result import (
     RunResult,
     WindowDescription,
     load_result,
+    overlap,
     refuse_red,
 )
 from optimizer.store.searches import read_list, write_list
-from optimizer.store.windows import overlap
 
 if TYPE_CHECKING:
     from optimizer.evidence.judged_run import JudgedRun

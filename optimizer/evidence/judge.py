@@ -12,9 +12,8 @@ from data.progress import Progress, Watch
 from data.shell import quote_word, write_command
 from engine.errors import DeviceError
 from engine.runtime.machine import available_cores
-from optimizer.config.evidence import EvidenceSettings, check_schedule
-from optimizer.config.keywords import OF_MACHINE
-from optimizer.config.run_config import RunConfig, format_flag
+from optimizer.config.run_config import OF_MACHINE, RunConfig, format_flag
+from optimizer.config.settings import EvidenceSettings, check_schedule
 from optimizer.errors import LostError, StoppedError, StoreError, WriteError
 from optimizer.evidence.betting import DEFAULT_SEARCHES
 from optimizer.evidence.folds import begin_folds, search_paths
@@ -52,7 +51,7 @@ from optimizer.run.purposes import recorded_config
 from optimizer.run.record import recorded_fits
 from optimizer.run.runner import Observer
 from optimizer.store import RunStore
-from optimizer.store.answers import JUDGEMENT
+from optimizer.store.caveats import JUDGEMENT
 from optimizer.store.result import RunResult
 
 OF_FOLDS = ("folds", "train", "anchored", "purge")

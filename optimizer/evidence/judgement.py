@@ -52,8 +52,7 @@ from optimizer.evidence.verdict import (
 from optimizer.formatting import format_count, number
 from optimizer.grades import GRADE_RANKS
 from optimizer.run.tables import resume_command
-from optimizer.store.answers import JUDGEMENT, RunAnswer
-from optimizer.store.caveats import describe_gone
+from optimizer.store.caveats import JUDGEMENT, RunAnswer, describe_gone
 from optimizer.store.payload import OPTIONAL, Payload
 from optimizer.store.result import RunResult, load_result
 from optimizer.store.store import RunStore

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import ConfigDict
 
-from optimizer.config.evidence import EvidenceSettings
+from optimizer.config.settings import EvidenceSettings
 from optimizer.evidence.splits import Split, combinatorial, walk_forward
 
 if TYPE_CHECKING:

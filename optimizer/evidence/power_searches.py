@@ -35,11 +35,11 @@ from optimizer.evidence.power import (
 )
 from optimizer.evidence.statistic import RowSettings
 from optimizer.formatting import format_count
+from optimizer.run.genes_file import hash_genomes, load_warm_start
 from optimizer.run.problem import Asking, EngineProblem
 from optimizer.run.record import build_identity, build_run_header
 from optimizer.run.search import on_searched_bars
 from optimizer.run.task import Task, prepare
-from optimizer.run.warm_start import hash_genomes, load_warm_start
 from optimizer.store import RunStore
 from optimizer.store.payload import encode, sha256
 

@@ -13,7 +13,7 @@ from data.timeframe import parse_timeframe
 from engine.accounts.ledger import Ledger
 from engine.batch import Engine
 from engine.workload import GPU_START_S, Workload
-from optimizer.config.evidence import EvidenceSettings
+from optimizer.config.settings import EvidenceSettings
 from optimizer.evidence.checkpoint import Checkpoint, Numbered
 from optimizer.evidence.jobs.in_step import (
     Ask,
@@ -35,14 +35,13 @@ from optimizer.evidence.schedule import (
     build_schedule_record,
 )
 from optimizer.goals.objectives import parse_objectives
-from optimizer.run.problem import Asking, EngineProblem, Evaluator, Question
+from optimizer.run.problem import Asking, EngineProblem, Evaluator, Question, run_in_step
 from optimizer.run.purposes import restore_limits, restore_start
 from optimizer.run.search import engine_apart, on_other_bars, search_again
 from optimizer.run.tables import require_result
 from optimizer.run.task import Task
 from optimizer.schedule import Step, format_days, join_ledgers, plan_steps
 from optimizer.search.generation import Floats
-from optimizer.search.in_step import run_in_step
 from optimizer.store import RunStore
 from optimizer.store.result import find_strongest
 

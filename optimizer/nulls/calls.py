@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from data.plain import takes_plain
-from optimizer.config.data import DataSettings
-from optimizer.config.keywords import list_types
+from optimizer.config.run_config import list_types
+from optimizer.config.settings import DataSettings
 from optimizer.errors import ConfigError
 from optimizer.run.settings import hold_settings
 

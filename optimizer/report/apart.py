@@ -13,8 +13,8 @@ from engine.runtime.compiling.forms import CompiledForm
 from optimizer.errors import ConfigError
 from optimizer.report.pick import require_place
 from optimizer.report.trades import build_trades_frame, collect_trades
+from optimizer.run.backtest import list_details
 from optimizer.run.task import Task
-from optimizer.run.trade_details import list_details
 from optimizer.search.generation import Floats
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from optimizer.report.summary import (
 )
 from optimizer.report.tables import Tables
 from optimizer.report.trades import PAYMENTS
-from optimizer.run.trade_details import count_orders, list_details
+from optimizer.run.backtest import count_orders, list_details
 from optimizer.search.generation import Floats
 from optimizer.signals.drift import read_drift
 from optimizer.store import RunStore

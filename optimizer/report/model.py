@@ -27,7 +27,7 @@ from optimizer.report.strategy_rows import find_rows
 from optimizer.report.tables import Tables
 from optimizer.report.trade_marks import Plain, pack_trades
 from optimizer.report.trades import Ints, Trades, summarize_sides
-from optimizer.run.trade_details import list_legs
+from optimizer.run.backtest import list_legs
 from optimizer.store.result import Member, choose_noun
 
 MOST_MEMBERS = 1_000

@@ -10,7 +10,7 @@ from data.plain import methods_take_plain, takes_plain
 from engine.accounts.ledger import Ledger
 from engine.accounts.metrics import METRICS
 from engine.replay.certificate import certify
-from optimizer.config.keywords import RUN
+from optimizer.config.run_config import RUN
 from optimizer.errors import ConfigError
 from optimizer.evidence.power import PowerRecord
 from optimizer.evidence.verdict import SIMULATED, Verdict

@@ -37,8 +37,9 @@ from optimizer.store.result import (
     WindowDescription,
     describe_certificate,
     describe_quality,
+    describe_windows,
+    list_searched_windows,
 )
-from optimizer.store.windows import describe_windows, list_searched_windows
 
 if TYPE_CHECKING:
     from optimizer.run.compared import RunComparison

@@ -37,12 +37,12 @@ from optimizer.report.trades import (
     collect_trades,
     summarize_sides,
 )
+from optimizer.run.backtest import list_details
 from optimizer.run.importance import measure_run_importance
 from optimizer.run.individuals import describe_individuals
 from optimizer.run.purposes import SHOW, restore_task
 from optimizer.run.settings import Specs, build_data_flags
 from optimizer.run.task import Task
-from optimizer.run.trade_details import list_details
 from optimizer.search.generation import Floats, final_front
 from optimizer.store import GenerationSummary, RunStore
 from optimizer.store.result import FIGURES, Figures, Member, RunHeader, RunResult, sort_best_first

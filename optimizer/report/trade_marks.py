@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from data.bars import Bars
 from optimizer.report.trades import Ints, Trades, measure_excursions
-from optimizer.run.trade_details import Column, list_legs
+from optimizer.run.backtest import Column, list_legs
 
 Plain = dict[str, object]
 

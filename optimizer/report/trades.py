@@ -11,7 +11,7 @@ from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import COUNTED_REASONS, REASONS, Ledger, Trade
 from optimizer.formatting import SAMPLES
-from optimizer.run.trade_details import AccountSteps, Column, Details, plain_details
+from optimizer.run.backtest import AccountSteps, Column, Details, plain_details
 from optimizer.search.generation import Floats
 
 if TYPE_CHECKING:

@@ -5,11 +5,10 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from optimizer.config.keywords import TRADES
-from optimizer.config.run_config import RunConfig
+from optimizer.config.run_config import TRADES, RunConfig
 from optimizer.errors import ConfigError
-from optimizer.run.causal import prove_one
 from optimizer.run.genes_file import chosen_individual, chosen_member, encode_genome
+from optimizer.run.individuals import prove_one
 from optimizer.run.purposes import REPLAY, restore_front
 from optimizer.run.settings import hold_overlaid, refuse_others
 from optimizer.run.task import Task, check_genome_fits, prepare

@@ -1,6 +1,6 @@
-"""Individuals for people and JSON: genes, objectives, metrics by window, and a run's result."""
+"""Individuals that are shown: figures by window, the result, and proof of no look ahead."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -9,7 +9,7 @@ import numpy as np
 from data.bars import Bars, Window
 from engine.accounts.account import UNSIZED, Account
 from engine.accounts.caveats import find_best_trade, find_gone
-from engine.accounts.ledger import Ledger
+from engine.accounts.ledger import REASONS, Bars64, Ledger
 from engine.accounts.metrics import METRICS, OVERFLOW, UNDEFINED, MetricTable
 from engine.accounts.stake import Stake
 from engine.accounts.strategy_stakes import build_stake
@@ -18,6 +18,7 @@ from engine.reference import Reference, list_terms
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer.formatting import minute
 from optimizer.goals.constraints import MEAN, POOLED, over_windows
+from optimizer.run.markets import Markets
 from optimizer.run.problem import EngineProblem, Evaluator, measure
 from optimizer.run.task import Task, describe_data
 from optimizer.search.evolution import front_hash
@@ -26,6 +27,8 @@ from optimizer.store import RunStore
 from optimizer.store.caveats import BestTradeRecord, Caveats
 from optimizer.store.result import FIGURES, DeviceUsed, Figure, Figures, Member, RunResult, Timing
 from optimizer.store.rows import count_rejected
+from strategy.lookahead_check import prove_individuals
+from strategy.model import Strategy
 
 BY_WINDOW = ("trades", "win_rate", "mean_r", "sum_r", "total_return", "max_drawdown")
 """Metrics that a result holds of each window, beside the objectives."""
@@ -270,3 +273,51 @@ def _nearest(task: Task, engine: Evaluator, population: Population) -> Member:
     nearest = int(population.violations.argmin())
     (member,) = describe_individuals(task.closed, engine, population.genomes[[nearest]])
     return member
+
+
+def prove_front(task: Task, genomes: Floats) -> None:
+    """Prove it for a front [F, G] on the bars that were searched; see `prove_shown`."""
+    # Without anything to prove no ledger is asked for.
+    if task.spec.own:
+        ledgers = task.engine(device="cpu").ledgers(genomes)
+        prove_shown(task.spec, task.closed.markets, genomes, ledgers)
+
+
+def prove_one(task: Task, genome: Floats) -> None:
+    """Prove it for one individual [G] on all bars of a task, before anything is computed."""
+    prove_individuals(task.spec, task.markets.series, [task.spec.layout.decode(genome)])
+
+
+def prove_shown(
+    spec: Strategy, markets: Markets, genomes: Floats, ledgers: Iterable[Sequence[Ledger]]
+) -> None:
+    """Prove it for individuals, also at the bars at which their trades signal, in or out.
+
+    Args:
+        spec: The strategy; without an indicator of a person's own there is nothing to prove.
+        markets: All of their series are read.
+        genomes: [N, G].
+        ledgers: [N] of [W], over all windows of the markets.
+
+    Raises:
+        IndicatorError: Naming function, parameters, and the first bar that differs.
+    """
+    if not spec.own:
+        return
+    by_window = [[_signals(ledger) for ledger in member] for member in ledgers]
+    windows_of = [
+        [index for index, window in enumerate(markets.all_windows) if window.series == number]
+        for number in range(len(markets.series))
+    ]
+    signals = [
+        [np.concatenate([bars[index] for index in indices]) for bars in by_window]
+        for indices in windows_of
+    ]
+    individuals = [spec.layout.decode(genome) for genome in genomes]
+    prove_individuals(spec, markets.series, individuals, signals)
+
+
+def _signals(ledger: Ledger) -> Bars64:
+    """Bars with a signal at their close, to enter or to leave at the next open."""
+    by_signal = ledger.reason == REASONS.index("signal")
+    return np.concatenate([ledger.signal_bar, ledger.exit_bar[by_signal] - 1])

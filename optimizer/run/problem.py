@@ -1,10 +1,11 @@
-"""The search's view of an engine, and the trials that it made of it."""
+"""Questions of searches to an engine, its answers as they judge them, and the trials so made."""
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -13,10 +14,8 @@ from engine.accounts.ledger import ACCUMULATOR_INDEX, Ledger
 from engine.accounts.metrics import METRICS, MetricTable, Span, compute_metrics
 from optimizer.goals.near import neighbourhoods
 from optimizer.goals.objectives import Goals
-from optimizer.search.compiled.repeats import Seen
-from optimizer.search.generation import Evaluation, Floats
-from optimizer.search.in_step import run_alone
-from optimizer.search.problem import no_evaluation
+from optimizer.search.compiled.variation import Seen
+from optimizer.search.generation import Evaluation, Floats, no_evaluation
 from strategy import GenomeLayout
 from strategy.model import Strategy
 
@@ -144,9 +143,54 @@ class Answer(NamedTuple):
 
 
 Result = TypeVar("Result")
+Key = TypeVar("Key", bound=Hashable)
 
 Asking = Generator[Question, Answer, Result]
-"""Asks until it knows a result; see `optimizer.search.in_step`."""
+"""Asks until it knows a result; it cannot see others that advance with it."""
+
+
+def run_alone(search: Asking[Result], answer: Callable[[Question], Answer]) -> Result:
+    """Result of one search."""
+    # A generator begins by being sent nothing.
+    answered: Any = None
+    with closing(search):
+        while True:
+            try:
+                question = search.send(answered)
+            except StopIteration as ended:
+                result: Result = ended.value
+                return result
+            answered = answer(question)
+
+
+def run_in_step(
+    searches: Mapping[Key, Asking[Result]],
+    answer: Callable[[Mapping[Key, Question]], Sequence[Answer]],
+) -> Iterator[tuple[Key, Result]]:
+    """Result of each of several searches, as they end; those that have ended leave the others.
+
+    Args:
+        searches: By key.
+        answer: Answers what those searches ask that have not ended, in their order.
+    """
+    going = dict(searches)
+    # A generator begins by being sent nothing.
+    answers: Sequence[Any] = [None] * len(going)
+    try:
+        while going:
+            questions = {}
+            for key, answered in zip(list(going), answers, strict=True):
+                try:
+                    questions[key] = going[key].send(answered)
+                    continue
+                except StopIteration as ended:
+                    result: Result = ended.value
+                del going[key]
+                yield key, result
+            answers = answer(questions) if questions else []
+    finally:
+        for search in going.values():
+            search.close()
 
 
 def answer(engine: Evaluator, asked: Question) -> Answer:

@@ -8,9 +8,10 @@ from typing import Literal
 from data.shell import write_command
 from engine.certificate import data_hash
 from engine.runtime.machine import available_cores
-from optimizer.config.data import CostSettings, DataSettings, StrategySettings, WindowSettings
 from optimizer.config.run_config import RunConfig, format_flag, make_config, overlaid
+from optimizer.config.settings import CostSettings, DataSettings, StrategySettings, WindowSettings
 from optimizer.errors import ConfigError, StoreError
+from optimizer.run.genes_file import hash_genomes, load_warm_start
 from optimizer.run.record import (
     Identity,
     build_identity,
@@ -27,13 +28,11 @@ from optimizer.run.trust import (
     require_warm_start,
     restore_strategies,
 )
-from optimizer.run.warm_start import hash_genomes, load_warm_start
 from optimizer.search.generation import Floats
 from optimizer.store import RunStore
-from optimizer.store.answers import OPENED
-from optimizer.store.lock import NO_GENERATION
-from optimizer.store.result import RunHeader, RunResult
-from optimizer.store.windows import overlap
+from optimizer.store.caveats import OPENED
+from optimizer.store.files import NO_GENERATION
+from optimizer.store.result import RunHeader, RunResult, overlap
 
 ALL = frozenset(part.name for part in fields(Identity))
 VALUES = ALL - {"settings", "warm_start", "search_version"}

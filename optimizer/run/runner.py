@@ -4,6 +4,8 @@ A caller watches through an `Observer` and may ask to stop. Everything that was 
 is on disk, and going on gives the same bits as never having stopped.
 """
 
+import math
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,11 +21,10 @@ from engine.errors import DeviceError
 from engine.runtime.compiling.compile_timer import compile_seconds
 from optimizer.config.run_config import RunConfig, names_deciding
 from optimizer.errors import ConfigError, DisturbedError, LostError, StoppedError, StoreError
-from optimizer.formatting import format_count
-from optimizer.run.causal import prove_front
-from optimizer.run.individuals import Ended, describe_result
+from optimizer.formatting import format_count, number
+from optimizer.run.genes_file import hash_genomes, load_warm_start
+from optimizer.run.individuals import Ended, describe_result, prove_front
 from optimizer.run.problem import EngineProblem, Evaluator, JustSearched
-from optimizer.run.progress import SearchPace, build_progress
 from optimizer.run.purposes import RESUME, planned_config, restore_task
 from optimizer.run.record import (
     build_identity,
@@ -53,12 +54,11 @@ from optimizer.run.trust import (
     require_text,
     require_warm_start,
 )
-from optimizer.run.warm_start import hash_genomes, load_warm_start
+from optimizer.search.evolution import stop_reason
 from optimizer.search.generation import Floats, Generation
-from optimizer.search.stopping import stop_reason
 from optimizer.store import RunStore, estimate_bytes, new_run_id, require_space
+from optimizer.store.files import NO_GENERATION
 from optimizer.store.labels import change_labels
-from optimizer.store.lock import NO_GENERATION
 from optimizer.store.result import (
     RunResult,
     Timing,
@@ -66,8 +66,74 @@ from optimizer.store.result import (
     sort_best_first,
 )
 
+WARMING = 2
+"""The first generations of a process compile and compute most rows: they say nothing of others."""
+
+NEWEST = 20
+"""Generations that say how fast a search is now."""
+
 REVERIFIED_INDIVIDUALS = 8
 """On resume, so many recorded individuals are evaluated anew before anything is built on them."""
+
+
+class SearchPace:
+    """Speed of the newest generations.
+
+    Attributes:
+        evaluated: Individuals of all generations.
+    """
+
+    def __init__(self) -> None:
+        self.evaluated = self._count = 0
+        self._newest: deque[tuple[float, int]] = deque(maxlen=NEWEST)
+
+    def add(self, seconds: float, evaluated: int) -> None:
+        """Count a generation, with how long it took and how many individuals it evaluated."""
+        self.evaluated += evaluated
+        self._count += 1
+        if self._count > WARMING:
+            self._newest.append((seconds, evaluated))
+
+    @property
+    def individuals_per_s(self) -> float:
+        """Individuals evaluated a second; NaN before that is known."""
+        seconds = math.fsum(seconds for seconds, _ in self._newest)
+        return sum(evaluated for _, evaluated in self._newest) / seconds if seconds else math.nan
+
+    def estimate_seconds(self, generations: int) -> float | None:
+        """Seconds that so many generations will take; None before that is known."""
+        seconds = math.fsum(seconds for seconds, _ in self._newest)
+        return seconds / len(self._newest) * generations if seconds else None
+
+
+def build_progress(task: Task, generation: Generation, pace: SearchPace) -> Progress:
+    """Progress of a search as of a generation, which is the newest of a pace."""
+    archive, last = generation.archive, task.config.generations
+    natural = task.goals.natural(archive.objectives)
+    best = np.full(natural.shape[1], np.nan)
+    if len(archive):
+        best = np.where(task.goals.maximised, natural.max(axis=0), natural.min(axis=0))
+    feasible = (generation.population.violations == 0).mean()
+    facts = [
+        f"front {len(archive):,}, feasible {feasible:.0%}",
+        f"hypervolume {number(generation.hypervolume)} (first box = 1)",
+        f"{pace.evaluated:,} evaluated",
+    ]
+    rate = pace.individuals_per_s * task.markets.n_bars
+    if rate > 0:
+        shown = f"{rate / 1e9:.2f} G" if rate >= 1e8 else f"{rate / 1e6:.2f} M"
+        facts.append(f"{shown} individual-bars/s")
+    if generation.rejected:
+        rejected = (f"{name} {count:,}" for name, count in generation.rejected.items())
+        facts.append(f"rejected: {', '.join(rejected)}")
+    return Progress(
+        "generation",
+        generation.number,
+        last,
+        best=dict(zip(task.goals.names, best.tolist(), strict=True)),
+        note=", ".join(facts),
+        left_s=pace.estimate_seconds(last - generation.number),
+    )
 
 
 class Beside(Protocol):

@@ -19,14 +19,17 @@ from optimizer.run.problem import (
     Question,
     Trials,
     answer,
+    run_alone,
 )
 from optimizer.run.task import Task
-from optimizer.search.generation import Floats, Generation, Population
-from optimizer.search.in_step import run_alone
-from optimizer.search.memory import from_numbers
-from optimizer.search.polish import list_neighbours, polish_front
-from optimizer.search.problem import judged_population
-from optimizer.search.stopping import stop_reason
+from optimizer.search.evolution import list_neighbours, polish_front, stop_reason
+from optimizer.search.generation import (
+    Floats,
+    Generation,
+    Population,
+    from_numbers,
+    judged_population,
+)
 
 Key = TypeVar("Key", bound=Hashable)
 

@@ -22,9 +22,8 @@ from engine.replay.threads import Replaying, replaying
 from engine.runtime.compiling.forms import CompiledForm
 from engine.runtime.machine import available_cores
 from engine.workload import Workload
-from optimizer.config.data import CostSettings
-from optimizer.config.evidence import check_schedule
 from optimizer.config.run_config import RunConfig, format_flag
+from optimizer.config.settings import CostSettings, check_schedule
 from optimizer.errors import ConfigError
 from optimizer.goals.constraints import check_constraints, parse_constraints
 from optimizer.goals.objectives import Goals, parse_objectives
@@ -37,10 +36,9 @@ from optimizer.run.remarks import late_remarks, limit_remarks, question_remarks
 from optimizer.run.sources import require_columns
 from optimizer.schedule import Schedule, list_dates
 from optimizer.search.evolution import Evolution
-from optimizer.search.generation import Floats, Generation
+from optimizer.search.generation import Floats, Generation, Search
 from optimizer.search.lattice import Exploration, Lattice, make_lattice
 from optimizer.search.operators import sample_genomes
-from optimizer.search.problem import Search
 from optimizer.search.randomness import stream
 from optimizer.store.result import DataDescription
 from strategy import Gene, GenomeLayout, find_strategy

@@ -16,17 +16,26 @@ Lopez-Ibanez, 2006; Guerreiro and Fonseca, 2018); whole numbers, and removal in 
 removal changes the contributions of its neighbours, are house rules.
 """
 
+from collections.abc import Callable
+
 import moocore
 import numpy as np
 import numpy.typing as npt
 
-from optimizer.search.compiled.compromises import keep_compromises
-from optimizer.search.compiled.contributions import CELLS
+from optimizer.search.compiled.choosing import choose_survivors, keep_compromises
+from optimizer.search.compiled.contributions import CELLS, compute_volume
 from optimizer.search.compiled.leaving import Front
-from optimizer.search.compiled.volume import compute_volume
 from optimizer.search.generation import Floats, Indices, Population
 from optimizer.search.randomness import stream
-from optimizer.search.ranking import crowding_distances, is_nondominated
+from optimizer.search.ranking import (
+    Ranking,
+    crowding_distances,
+    is_nondominated,
+    rank_individuals,
+    rank_survivors,
+    survive,
+)
+from optimizer.search.reference_points import survive_by_reference
 
 Contributions = npt.NDArray[np.float64] | npt.NDArray[np.int64]
 
@@ -53,6 +62,8 @@ WHOLE_OBJECTIVES = 3
 
 SAMPLES = 2048
 """Points of the estimate; the share of them that is dominated."""
+
+Rule = Callable[[Floats, Floats, int, Ranking | None], Indices]
 
 
 def extend_archive(
@@ -228,3 +239,89 @@ def _scale_objectives(objectives: Floats) -> Floats:
     low, high = halves.min(axis=0), halves.max(axis=0)
     scaled: Floats = (halves - low) / np.where(high > low, high - low, 1.0)
     return scaled
+
+
+def select_survival_rule(name: str, n_objectives: int) -> Rule:
+    """A rule of survival: objectives [P, O], violations [P], keep, ranking -> best first.
+
+    Args:
+        name: As `SearchSettings.survival`.
+        n_objectives: O, which decides what ``"auto"`` is.
+    """
+    if name == "auto":
+        name = "hypervolume" if n_objectives <= CONTRIBUTION_OBJECTIVES else "reference"
+    rules: dict[str, Rule] = {
+        "crowding": survive,
+        "hypervolume": survive_by_hypervolume,
+        "reference": survive_by_reference,
+    }
+    return rules[name]
+
+
+def survive_by_hypervolume(
+    objectives: Floats, violations: Floats, keep: int, ranking: Ranking | None = None
+) -> Indices:
+    """Choose who goes on, distinct fronts first, the last of them truncated by hypervolume.
+
+    Args:
+        objectives: [P, O], as in `rank_individuals`.
+        violations: [P], as in `rank_individuals`.
+        keep: How many survive, at least 0.
+        ranking: That of `rank_individuals`, where it is known.
+
+    Returns:
+        [min(P, keep)] indices, best first.
+
+    Raises:
+        OptimizerError: As in `rank_individuals`.
+    """
+    ranking = ranking or rank_individuals(objectives, violations)
+    ranks = _copies_last(violations, ranking)
+    ends = np.cumsum(np.bincount(ranks))
+    cut = int(ends.searchsorted(keep))  # number of the front that may not fit
+    last = np.flatnonzero(ranks == cut)
+    if len(ranks) <= keep or not keep or ends[cut] == keep or violations[last[0]] > 0:
+        return Ranking(ranks, ranking.crowding).order()[:keep]
+    is_kept = ranks < cut
+    room = keep - int(ends[cut] - len(last))
+    is_kept[last[truncate_front(objectives[last], room)]] = True
+    kept = np.flatnonzero(is_kept)
+    return kept[Ranking(ranks[kept], ranking.crowding[kept]).order()]
+
+
+def rank_and_choose(
+    rule: Rule, objectives: Floats, violations: Floats, keep: int, elders: Indices
+) -> tuple[Indices, Ranking]:
+    """Choose who goes on by a rule, and rank these.
+
+    Args:
+        rule: Of survival.
+        objectives: [P, O], as in `rank_individuals`.
+        violations: [P], as in `rank_individuals`.
+        keep: How many survive, at least 1.
+        elders: As in `choose_survivors`.
+
+    Returns:
+        [min(P, keep)] indices, best first, and how `rank_individuals` ranks these.
+
+    Raises:
+        OptimizerError: As in `rank_individuals`.
+    """
+    if rule is survive_by_hypervolume and objectives.shape[1] == WHOLE_OBJECTIVES:
+        rounds = ROUNDS, REFERENCE
+        chosen = choose_survivors(objectives, violations, keep, elders, rounds)
+        if chosen is not None:
+            return chosen[0], Ranking(*chosen[1:])
+    ranking = rank_individuals(objectives, violations)
+    order = rule(objectives, violations, keep, ranking)
+    return order, rank_survivors(ranking, objectives, violations, order)
+
+
+def _copies_last(violations: Floats, ranking: Ranking) -> Indices:
+    """Ranks [P] in which copies of a feasible individual's objectives follow all fronts."""
+    if not ranking.is_copy.any():
+        return ranking.ranks
+    n_fronts = int(ranking.ranks[violations == 0].max()) + 1
+    # The infeasible stay behind, with ranks after the last front.
+    is_moved = ranking.is_copy | (violations > 0)
+    return np.where(is_moved, ranking.ranks + n_fronts, ranking.ranks)

@@ -14,9 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from optimizer.search.compiled.repeats import AS_DRAWN, MUTATED, SAMPLED, Newcomers, Seen
-from optimizer.search.compiled.variation import repair
-from optimizer.search.draws import Draws, draw_ahead
+from optimizer.search.compiled.variation import AS_DRAWN, MUTATED, SAMPLED, Newcomers, Seen, repair
 from optimizer.search.generation import (
     LINEAGE,
     OPERATORS,
@@ -26,9 +24,9 @@ from optimizer.search.generation import (
     Population,
     Serials,
 )
-from optimizer.search.operators import squarings
+from optimizer.search.operators import Toolbox, squarings
+from optimizer.search.randomness import Draws, draw_ahead
 from optimizer.search.ranking import Ranking
-from optimizer.search.toolbox import Toolbox
 from strategy import GenomeLayout
 
 ADAPTED = ("cross", "exchange", "difference", "mutate")

@@ -1,11 +1,14 @@
-"""Results of a search's steps: evaluations, populations and generations, all frozen."""
+"""Problem of a search, and results of its steps: evaluations, populations, generations, memory."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+
+from optimizer.errors import OptimizerError
+from strategy import GenomeLayout
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -32,6 +35,12 @@ OPERATORS = (
 
 UNKNOWN = -1
 """In a lineage: no parent, or none that is known."""
+
+FIXED = 4
+"""Numbers of a memory whose count does not depend on the run."""
+
+MOST_COUNTED = 2**53
+"""Whole numbers below it are exact."""
 
 
 @dataclass(frozen=True)
@@ -122,3 +131,145 @@ def order_genomes(genomes: Floats) -> Indices:
     """Indices [P] of genomes [P, G] in ascending order, first gene first; ties stay in order."""
     keys = genomes.T[::-1]
     return np.lexsort(keys) if len(keys) else np.arange(len(genomes))
+
+
+@dataclass(frozen=True)
+class Memory:
+    """State of a search, beside population and archive, to go on with the same bits."""
+
+    evaluated: int  # individuals judged so far
+    best: float  # hypervolume when it last grew
+    grown_at: int  # generation in which it last grew by more than a trifle
+    stirred_at: int  # generation in which stagnation was last answered
+    credits: tuple[float, ...]  # [K], how well each operator did lately, 0 to 1
+    low: Floats  # [O], best corner of the box of the hypervolume; NaN before there is one
+    high: Floats  # [O], its worst corner
+
+    @property
+    def has_box(self) -> bool:
+        """True if hypervolume can be measured."""
+        return not np.isnan(self.low[0])
+
+
+def fresh_memory(n_operators: int, n_objectives: int) -> Memory:
+    """Memory of a search before it begins.
+
+    Args:
+        n_operators: K; all are trusted alike.
+        n_objectives: O.
+    """
+    unknown = np.full(n_objectives, np.nan)
+    return Memory(0, 0.0, 0, 0, (1.0,) * n_operators, unknown, unknown)
+
+
+def to_numbers(memory: Memory) -> Floats:
+    """All of a memory in one array [S]; whole numbers below 2**53 are exact in it."""
+    fixed = [memory.evaluated, memory.best, memory.grown_at, memory.stirred_at]
+    return np.array([*fixed, *memory.credits, *memory.low, *memory.high], dtype=np.float64)
+
+
+def from_numbers(numbers: Floats, n_objectives: int) -> Memory:
+    """The memory that `to_numbers` wrote.
+
+    Args:
+        numbers: [S].
+        n_objectives: O.
+
+    Raises:
+        OptimizerError: When they are no numbers of a memory.
+    """
+    counts = numbers[[0, 2, 3]] if len(numbers) >= FIXED + 2 * n_objectives else None
+    if counts is None or not ((counts >= 0) & (counts < MOST_COUNTED)).all():
+        raise OptimizerError("the memory of a generation is none: it counts what cannot be")
+    evaluated, best, grown_at, stirred_at = numbers[:FIXED].tolist()
+    credits, low, high = np.split(numbers[FIXED:], [-2 * n_objectives, -n_objectives])
+    return Memory(
+        evaluated=int(evaluated),
+        best=best,
+        grown_at=int(grown_at),
+        stirred_at=int(stirred_at),
+        credits=tuple(credits.tolist()),
+        low=low,
+        high=high,
+    )
+
+
+class Problem(Protocol):
+    """Anything that can be searched."""
+
+    @property
+    def layout(self) -> GenomeLayout:
+        """Genes, bounds and constraints."""
+
+    @property
+    def n_objectives(self) -> int:
+        """Number of objectives O, at least 1."""
+
+    @property
+    def failure_names(self) -> tuple[str, ...]:
+        """Names of the failure codes of an `Evaluation`; the first is the empty one."""
+
+    def evaluate(self, genomes: Floats) -> Evaluation:
+        """Judge distinct, legal genomes [P, G], P at least 1; equal genomes get equal bits."""
+
+
+class Search(Protocol):
+    """A search of generations that its caller evaluates."""
+
+    def ask(self) -> Floats | None:
+        """Genomes [P, G] of the next generation's newcomers, P may be 0; None after the last."""
+
+    def tell(self, evaluation: Evaluation) -> Generation:
+        """The generation, after the judgement of its newcomers.
+
+        Raises:
+            OptimizerError: When an evaluation contradicts itself.
+        """
+
+
+def advance(search: Search, problem: Problem) -> Iterator[Generation]:
+    """The generations of a search, judged by a problem."""
+    while (genomes := search.ask()) is not None:
+        yield search.tell(evaluate_genomes(problem, genomes))
+
+
+def evaluate_genomes(problem: Problem, genomes: Floats) -> Evaluation:
+    """How a problem judges genomes [P, G]; it is not asked about none."""
+    return problem.evaluate(genomes) if len(genomes) else no_evaluation(problem.n_objectives)
+
+
+def no_evaluation(n_objectives: int) -> Evaluation:
+    """Evaluation of no individual."""
+    return Evaluation(np.empty((0, n_objectives)), np.empty(0), np.empty(0, dtype=np.int16))
+
+
+def judged_population(
+    problem: Problem, genomes: Floats, lineage: Serials, evaluation: Evaluation
+) -> Population:
+    """Population of genomes [P, G] with a lineage [P, 4], as a problem judged them.
+
+    Raises:
+        OptimizerError: When the evaluation contradicts itself.
+    """
+    _check(evaluation, problem, len(genomes))
+    return Population(
+        genomes, evaluation.objectives, evaluation.violations, evaluation.failures, lineage
+    )
+
+
+def _check(evaluation: Evaluation, problem: Problem, count: int) -> None:
+    shapes = (
+        evaluation.objectives.shape,
+        evaluation.violations.shape,
+        evaluation.failures.shape,
+    )
+    if shapes != ((count, problem.n_objectives), (count,), (count,)):
+        raise OptimizerError(
+            f"the evaluation of {count} candidates has the shapes {shapes}; "
+            f"expected [{count}, {problem.n_objectives}], [{count}] and [{count}]"
+        )
+    if ((evaluation.violations == 0) != (evaluation.failures == 0)).any():
+        raise OptimizerError("a candidate must have a failure just when it has a violation")
+    failures = evaluation.failures
+    if failures.min(initial=0) < 0 or failures.max(initial=0) >= len(problem.failure_names):
+        raise OptimizerError(f"failure codes must be below {len(problem.failure_names)}")

@@ -15,7 +15,7 @@ import numpy as np
 
 from optimizer.errors import ConfigError
 from optimizer.search.archive import update_archive
-from optimizer.search.evolution import count_failures
+from optimizer.search.evolution import count_failures, update_box
 from optimizer.search.generation import (
     LINEAGE,
     OPERATORS,
@@ -24,12 +24,14 @@ from optimizer.search.generation import (
     Floats,
     Generation,
     Population,
+    Problem,
     Serials,
     empty_population,
+    fresh_memory,
+    from_numbers,
+    judged_population,
+    to_numbers,
 )
-from optimizer.search.memory import fresh_memory, from_numbers, to_numbers
-from optimizer.search.problem import Problem, judged_population
-from optimizer.search.state import update_box
 from strategy import Gene, GenomeLayout
 from strategy.gene import NEARLY, compute_step_values
 

@@ -18,17 +18,22 @@ Computer Science and Informatics 26, 1996; both in the bounded form of the autho
 from collections.abc import Iterable
 
 import numpy as np
+from deap.base import Toolbox
 
+from optimizer.config.settings import SearchSettings
 from optimizer.config.values import ETAS
 from optimizer.errors import ConfigError
+from optimizer.search.archive import select_survival_rule
 from optimizer.search.compiled.sorting import rising_orders
 from optimizer.search.compiled.variation import choose_winners, cross, move, mutate, sample
-from optimizer.search.generation import Floats, Indices
-from optimizer.search.ranking import Ranking
+from optimizer.search.generation import Floats, Indices, Problem
+from optimizer.search.ranking import Ranking, rank_individuals
 from strategy import GenomeLayout
 
 FINE, COARSE = 63, 3
 """Distribution indices of small and of wide steps."""
+
+__all__ = ["Toolbox", "make_toolbox"]
 
 
 def plain(genomes: Floats) -> Floats:
@@ -251,3 +256,52 @@ def _mutate_parts(
         mutate(mutants, some, count, draws, start, layout.table, float(probability), n_squarings)
         first += count
     return mutants
+
+
+def make_toolbox(problem: Problem, settings: SearchSettings) -> Toolbox:
+    """Bind the operators to a problem's genes and a run's settings.
+
+    Args:
+        problem: Genes and judgement.
+        settings: Probabilities and distribution indices.
+
+    Returns:
+        A toolbox with these words, arrays in and arrays out:
+
+        - ``sample(rng, count=n) -> [n, G]``
+        - ``select(rng, ranking, count) -> [count]`` indices of parents
+        - ``mate(rng, parents [P, G], both=True) -> [P, G]``; without both the first of each pair
+        - ``mutate(rng, genomes [P, G]) -> [P, G]``
+        - ``exchange(rng, mothers [P, G], fathers [P, G]) -> [P, G]``
+        - ``differ(rng, parents [P, G], ahead [P, G], behind [P, G]) -> [P, G]``
+        - ``nudge(rng, genomes [P, G]) -> [P, G]``
+        - ``evaluate(genomes [P, G]) -> Evaluation``
+        - ``rank(objectives [P, O], violations [P]) -> Ranking``
+        - ``survive(objectives [P, O], violations [P], keep, ranking) -> [keep]``, best first
+    """
+    layout = problem.layout
+    chance = settings.mutation_probability
+    toolbox: Toolbox = Toolbox()
+    toolbox.register("sample", sample_genomes, layout=layout)
+    toolbox.register("select", select_parents)
+    toolbox.register(
+        "mate",
+        cross_simulated_binary,
+        layout=layout,
+        eta=settings.crossover_eta,
+        probability=settings.crossover_probability,
+    )
+    toolbox.register(
+        "mutate",
+        mutate_polynomial,
+        layout=layout,
+        eta=settings.mutation_eta,
+        probability=nudge_chance(layout) if chance is None else chance,
+    )
+    toolbox.register("exchange", exchange_genes, share=0.5)
+    toolbox.register("differ", move_by_difference, layout=layout)
+    toolbox.register("nudge", nudge_genomes, layout=layout, probability=nudge_chance(layout))
+    toolbox.register("evaluate", problem.evaluate)
+    toolbox.register("rank", rank_individuals)
+    toolbox.register("survive", select_survival_rule(settings.survival, problem.n_objectives))
+    return toolbox

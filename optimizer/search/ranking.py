@@ -14,9 +14,12 @@ import moocore
 import numpy as np
 
 from optimizer.errors import OptimizerError
-from optimizer.search.compiled.blocks import first_in_blocks, rank_in_blocks
-from optimizer.search.compiled.crowding import compute_crowding_distances
-from optimizer.search.compiled.fronts import rank_in_order
+from optimizer.search.compiled.fronts import (
+    compute_crowding_distances,
+    first_in_blocks,
+    rank_in_blocks,
+    rank_in_order,
+)
 from optimizer.search.compiled.sorting import argsort_objectives, rising_orders
 from optimizer.search.generation import Bools, Floats, Indices
 

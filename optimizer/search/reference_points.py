@@ -20,7 +20,7 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
-from optimizer.search.compiled.crowding import LARGE
+from optimizer.search.compiled.fronts import LARGE
 from optimizer.search.generation import Floats, Indices
 from optimizer.search.ranking import Ranking, rank_individuals
 

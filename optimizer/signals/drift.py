@@ -34,7 +34,7 @@ from optimizer.signals.source import list_chains, list_pieces
 from optimizer.signals.today import find_todays_genes
 from optimizer.signals.unrecorded import open_to_record
 from optimizer.store import RunStore
-from optimizer.store.answers import DRIFT
+from optimizer.store.caveats import DRIFT
 from optimizer.store.result import RunResult, WindowDescription
 from strategy.gene import GeneText
 

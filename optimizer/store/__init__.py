@@ -2,15 +2,17 @@
 
 from optimizer.store.listing import (
     RunSummary,
+    delete_run,
     find_run,
+    list_foreign_files,
+    list_run_files,
     list_runs,
     new_run_id,
     run_path,
     validate_run_id,
 )
-from optimizer.store.removal import delete_run, list_foreign_files, list_run_files
+from optimizer.store.log_file import estimate_bytes, require_space
 from optimizer.store.rows import GenerationSummary
-from optimizer.store.space import estimate_bytes, require_space
 from optimizer.store.store import RunStore
 
 __all__ = [

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from optimizer.errors import StoreError
 from optimizer.formatting import format_count
 from optimizer.search.generation import Generation
-from optimizer.store.lock import NO_GENERATION, Owner
+from optimizer.store.files import NO_GENERATION, Owner
 from optimizer.store.log_file import creating, translate_sqlite_errors
 from optimizer.store.payload import decode, encode, read_mapping, sha256
 from optimizer.store.rows import GenerationSummary, RecordedGeneration

@@ -8,8 +8,7 @@ from pathlib import Path
 from optimizer.config.values import Keep
 from optimizer.errors import StoreError
 from optimizer.search.generation import Generation, Population
-from optimizer.store.files import DATABASE, refuse_links
-from optimizer.store.lock import Owner, read_owner
+from optimizer.store.files import DATABASE, Owner, read_owner, refuse_links
 from optimizer.store.log import (
     Chain,
     Record,
@@ -22,10 +21,9 @@ from optimizer.store.log import (
     read_header,
     recover,
 )
-from optimizer.store.log_file import check_integrity, open_reader, translate_sqlite_errors
+from optimizer.store.log_file import KEEPS, check_integrity, open_reader, translate_sqlite_errors
 from optimizer.store.payload import read_mapping, require_mapping
 from optimizer.store.rows import GenerationSummary, RecordedGeneration
-from optimizer.store.space import KEEPS
 
 LEAST: Mapping[str, str] = {"all": "whole", "front": "front", "last": "summary"}
 """Extent that every generation of a run keeps at least, by the run's `keep`."""

@@ -1,8 +1,8 @@
-"""Header of a run, and its result with the front and the certificate."""
+"""Header of a run with its genes, and its result with the front and the certificate."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,22 +13,16 @@ from engine.certificate import Certificate
 from optimizer.config.values import Specs
 from optimizer.errors import ParityError, StoreError
 from optimizer.formatting import format_count, fraction
-from optimizer.goals.constraints import MEAN
+from optimizer.goals.constraints import MEAN, POOLED
 from optimizer.goals.objectives import is_maximised
 from optimizer.search.generation import Population, final_front
-from optimizer.store.answers import RunAnswer
-from optimizer.store.caveats import Caveats
-from optimizer.store.gene_record import (
-    GeneRecord,
-    check_genomes,
-    list_genomes,
-    number_genes,
-    show_genomes,
-)
+from optimizer.store.caveats import Caveats, RunAnswer
 from optimizer.store.payload import OPTIONAL, Payload
 from optimizer.store.rows import count_rejected
 from optimizer.store.store import RunStore
 from strategy.gene import GeneText
+
+Floats = npt.NDArray[np.float64]
 
 BESIDE = {"total_return": "hold_at_equal_volatility", "max_drawdown": "max_drawdown_marked"}
 """A metric's figure of the account stands right behind it."""
@@ -43,6 +37,81 @@ FIGURES = tuple(
 
 Figure = float | None
 """A metric or an objective; None where it is undefined."""
+
+
+@dataclass(frozen=True)
+class GeneRecord(Payload):
+    """A gene, ``int`` or ``float``, with its bounds."""
+
+    name: str
+    kind: str
+    low: float
+    high: float
+    step: float | None = None
+    options: tuple[str, ...] = ()  # names of its values, from 0 on; empty where they are numbers
+
+
+def number_genes(
+    genes: Mapping[str, GeneText], options: Mapping[str, Sequence[str]]
+) -> Iterator[float]:
+    """Numbers of genes in their order, from numbers and names of options.
+
+    Raises:
+        StoreError: When a text is the name of none.
+    """
+    for name, value in genes.items():
+        if not isinstance(value, str):
+            yield value
+        elif value in (known := options.get(name, ())):
+            yield float(list(known).index(value))
+        else:
+            raise StoreError(f"gene '{name}' is '{value}', which the header does not know")
+
+
+def list_genomes(genes: Sequence[GeneRecord], members: Sequence[Mapping[str, GeneText]]) -> Floats:
+    """Genomes of members, [F, G].
+
+    Raises:
+        StoreError: When a member lacks a gene, or has an option that there is not.
+    """
+    options, rows = {gene.name: gene.options for gene in genes}, []
+    for member in members:
+        if missing := [gene.name for gene in genes if gene.name not in member]:
+            raise StoreError(f"the header names {missing[0]!r}, which a member of the result lacks")
+        rows.append(list(number_genes({gene.name: member[gene.name] for gene in genes}, options)))
+    return np.array(rows, np.float64).reshape(len(rows), len(genes))
+
+
+def show_genomes(genes: Sequence[GeneRecord], genomes: Floats) -> dict[str, list[GeneText]]:
+    """Values [N] of each gene of checked genomes [N, G] as people read them, by name."""
+    columns: dict[str, list[GeneText]] = {}
+    for gene, values in zip(genes, genomes.T.tolist(), strict=True):
+        options = gene.options
+        columns[gene.name] = [options[int(value)] for value in values] if options else values
+    return columns
+
+
+def check_genomes(genes: Sequence[GeneRecord], genomes: Floats) -> None:
+    """Refuse genomes [N, G] of other genes than there are, or beyond their bounds.
+
+    Raises:
+        StoreError: When one is.
+    """
+    if genomes.shape[-1] != len(genes):
+        raise StoreError(
+            f"the header names {format_count(len(genes), 'gene')}, and candidates have "
+            f"{genomes.shape[-1]}"
+        )
+    for gene, values in zip(genes, genomes.T, strict=True):
+        outside = values[~np.isfinite(values) | (values < gene.low) | (values > gene.high)]
+        if len(outside):
+            raise StoreError(
+                f"the header bounds {gene.name} by {gene.low:g} and {gene.high:g}, and a "
+                f"candidate has {outside[0]:g}"
+            )
+        count = len(gene.options)
+        if count and not np.isin(values, np.arange(count)).all():
+            raise StoreError(f"the header names {count} options of {gene.name}, not all there are")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -455,3 +524,48 @@ def _restore_order(described: Described, orders: Mapping[str, Sequence[str]]) ->
         for part, values in mappings.items()
     }
     return replace(described, **changes)
+
+
+class _SymbolSpan(Protocol):
+    """Bars of a symbol, by the times of the first and the last."""
+
+    @property
+    def symbol(self) -> str: ...
+    @property
+    def first(self) -> str: ...
+    @property
+    def last(self) -> str: ...
+
+
+def overlap(some: Sequence[_SymbolSpan], others: Sequence[_SymbolSpan]) -> bool:
+    """True if spans of one symbol share a time; ISO times are in order as texts."""
+    return any(
+        bars.symbol == other_bars.symbol
+        and bars.first <= other_bars.last
+        and other_bars.first <= bars.last
+        for bars in some
+        for other_bars in others
+    )
+
+
+def list_searched_windows(windows: Iterable[WindowDescription]) -> list[WindowDescription]:
+    """Windows that are not held out."""
+    return [window for window in windows if not window.is_held_out]
+
+
+def describe_windows(windows: Sequence[WindowDescription], over: str) -> str:
+    """Meaning of numbers over several windows, in words; empty where there is one.
+
+    Args:
+        windows: Those that a candidate is shown on, none of them held out.
+        over: Rule by which they are taken together.
+    """
+    if len(windows) < 2:
+        return ""
+    noun = choose_noun(windows)
+    count = format_count(len(windows), noun)
+    if over == MEAN:
+        return f"each number is the mean of {format_count(len(windows), 'account')}, one a {noun}"
+    if over == POOLED:
+        return f"all trades of {count} are one account"
+    return f"objectives are the {over} of {count}, other numbers means"

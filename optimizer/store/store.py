@@ -21,18 +21,20 @@ from data.shell import write_command
 from optimizer.config.values import Keep
 from optimizer.errors import StoreError
 from optimizer.search.generation import Generation
-from optimizer.store.files import DATABASE, SIDES
-from optimizer.store.listing import find_next_number, run_path
-from optimizer.store.lock import OwnerLock, is_owned
+from optimizer.store.files import DATABASE, SIDES, OwnerLock, is_owned
+from optimizer.store.listing import (
+    begin_draft,
+    find_next_number,
+    remove_leftovers,
+    run_path,
+    sweep_drafts,
+)
 from optimizer.store.log import LINES, NOTED, create_log
-from optimizer.store.log_file import check_integrity
+from optimizer.store.log_file import KEEPS, build_write_error, check_integrity
 from optimizer.store.payload import encode
 from optimizer.store.reader import Reader
-from optimizer.store.recorder import Note
-from optimizer.store.removal import begin_draft, remove_leftovers, sweep_drafts
 from optimizer.store.searches import note_question
-from optimizer.store.space import KEEPS, build_write_error
-from optimizer.store.writer import Writer
+from optimizer.store.writer import Note, Writer
 
 LOG = logging.getLogger(__name__)
 

@@ -1,17 +1,23 @@
-"""Writer of a run, which its owner alone has: takes generations, commits groups, thins old ones."""
+"""Writer of a run, which its owner alone has: a thread commits groups of what it is handed.
+
+It works off the search's path, at least once a second, and thins old generations.
+"""
 
 import logging
 import os
 import sqlite3
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from data.shell import write_command
 from optimizer.errors import DisturbedError, StoreError
 from optimizer.formatting import format_count
 from optimizer.search.generation import Generation
-from optimizer.store.lock import OwnerLock
+from optimizer.store.files import OwnerLock
 from optimizer.store.log import (
     Chain,
     Record,
@@ -23,16 +29,154 @@ from optimizer.store.log import (
     read_body,
     replace_body,
 )
-from optimizer.store.log_file import make_plain, measure_log, open_writer, transaction
+from optimizer.store.log_file import (
+    LOG_BYTES,
+    WHOLE_GENERATIONS,
+    build_write_error,
+    make_plain,
+    measure_log,
+    open_writer,
+    transaction,
+)
 from optimizer.store.reader import LEAST, Reader
-from optimizer.store.recorder import Note, Recorder
 from optimizer.store.rows import RecordedGeneration, Snapshot, pack_snapshot, take_snapshot
-from optimizer.store.space import LOG_BYTES, WHOLE_GENERATIONS, build_write_error
+
+GROUP_SECONDS = 0.5
+"""A group is committed at the latest so long after its first record was handed over."""
+
+QUEUE_BYTES = 16 * 2**20
+"""Records beyond this wait at the caller's side until the disk has caught up; a group is half."""
 
 LOG = logging.getLogger(__name__)
 
 SEVERAL_LOGS = 4
 """A log of so many times `LOG_BYTES` and the group written last is named to a person."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """JSON to be recorded beside the generations; a row of evidence has a name."""
+
+    kind: Literal["result", "resumption", "evidence", "loss"]
+    payload: bytes
+    name: str = ""
+
+    @property
+    def n_bytes(self) -> int:
+        """Size in bytes."""
+        return len(self.payload)
+
+
+Item = Snapshot | Note
+"""Things that are recorded."""
+
+
+class Recorder:
+    """A bounded queue, and a thread that empties it.
+
+    Every call after recording has failed raises a StoreError.
+
+    Args:
+        commit: Writes a group, all or nothing; called by the thread alone.
+        group_seconds: As `GROUP_SECONDS`.
+        queue_bytes: As `QUEUE_BYTES`; one record is always taken, however large.
+    """
+
+    def __init__(
+        self,
+        commit: Callable[[Sequence[Item]], None],
+        *,
+        group_seconds: float = GROUP_SECONDS,
+        queue_bytes: int = QUEUE_BYTES,
+    ) -> None:
+        self._commit = commit
+        self._group_seconds = group_seconds
+        self._queue_bytes = queue_bytes
+        self._changed = threading.Condition()
+        self._queue: list[Item] = []
+        self._n_bytes = 0
+        self._is_busy = False
+        self._is_urgent = False
+        self._is_closing = False
+        self._failure: Exception | None = None
+        self._thread = threading.Thread(target=self._run, name="run-recorder", daemon=True)
+        self._thread.start()
+
+    def submit(self, record: Item) -> None:
+        """Hand a record over; waits only while the queue is full."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._failure or self._has_room(record.n_bytes))
+            self._raise_failure()
+            self._queue.append(record)
+            self._n_bytes += record.n_bytes
+            if len(self._queue) == 1 or self._is_full():
+                self._changed.notify_all()
+
+    def flush(self) -> None:
+        """Wait until all that was handed over is on disk."""
+        with self._changed:
+            self._is_urgent = True
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._failure or not (self._queue or self._is_busy))
+            self._is_urgent = False
+            self._raise_failure()
+
+    def stop(self) -> None:
+        """Record the rest and end the thread; never raises for a failure of recording."""
+        with self._changed:
+            self._is_closing = True
+            self._changed.notify_all()
+        self._thread.join()
+
+    def check(self) -> None:
+        """Say so when recording has failed."""
+        with self._changed:
+            self._raise_failure()
+
+    def _run(self) -> None:
+        while group := self._next_group():
+            try:
+                self._commit(group)
+            except Exception as error:
+                self._fail(error)
+                return
+            # Before the next one is waited for: it may be half of the queue's bytes.
+            del group
+            with self._changed:
+                self._is_busy = False
+                self._changed.notify_all()
+
+    def _next_group(self) -> Sequence[Item]:
+        """Records that are queued, once they are due; empty at the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._queue or self._is_closing)
+            self._changed.wait_for(self._is_due, timeout=self._group_seconds)
+            group, self._queue, self._n_bytes = self._queue, [], 0
+            self._is_busy = bool(group)
+            self._changed.notify_all()
+            return group
+
+    def _is_due(self) -> bool:
+        return self._is_urgent or self._is_closing or self._is_full()
+
+    def _is_full(self) -> bool:
+        # Half of the bytes, so that the search fills one half while the other is written.
+        return self._n_bytes * 2 >= self._queue_bytes
+
+    def _has_room(self, n_bytes: int) -> bool:
+        return not self._queue or self._n_bytes + n_bytes <= self._queue_bytes
+
+    def _fail(self, error: Exception) -> None:
+        with self._changed:
+            self._failure = error
+            self._queue.clear()
+            self._changed.notify_all()
+
+    def _raise_failure(self) -> None:
+        if isinstance(self._failure, StoreError):
+            raise type(self._failure)(str(self._failure)) from None
+        if self._failure is not None:
+            raise RuntimeError("recording stopped by a defect of ours") from self._failure
 
 
 class Writer:
@@ -120,7 +264,7 @@ class Committer:
         self._thinned = 0
         self._said_bytes = 0
 
-    def commit(self, items: Sequence[Snapshot | Note]) -> None:
+    def commit(self, items: Sequence[Item]) -> None:
         """Write all items, or none.
 
         Raises:
@@ -160,7 +304,7 @@ class Committer:
         finally:
             self._connection.close()
 
-    def _append(self, items: Sequence[Snapshot | Note]) -> None:
+    def _append(self, items: Sequence[Item]) -> None:
         """Link items to the chain and insert them."""
         newest = max((item.number for item in items if isinstance(item, Snapshot)), default=0)
         for item in items:

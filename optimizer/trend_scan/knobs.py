@@ -1,6 +1,6 @@
 """Knobs of a scan, and their meaning there."""
 
-from optimizer.config.data import DataSettings
+from optimizer.config.settings import DataSettings
 
 SCANNED = (
     *(

@@ -36,7 +36,7 @@ from optimizer.run.record import PLACES, different_lines
 from optimizer.run.tables import newest_front
 from optimizer.search.generation import Floats
 from optimizer.store import RunStore
-from optimizer.store.answers import mapping_or_empty
+from optimizer.store.caveats import mapping_or_empty
 
 MARKS = ("circle", "square", "diamond", "triangle-up", "x", "cross")
 """Of the fronts, so that they differ without colours too."""

@@ -29,7 +29,7 @@ from optimizer.report.charts.front import front_2d
 from optimizer.report.charts.judged import null_strengths
 from optimizer.report.charts.progress import best_objective
 from optimizer.report.trade_marks import Plain
-from optimizer.run.progress import SearchPace
+from optimizer.run.runner import SearchPace
 from optimizer.run.tables import resume_command
 from optimizer.search.generation import Floats, Generation, final_front
 from optimizer.store import GenerationSummary, RunStore

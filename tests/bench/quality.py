@@ -23,7 +23,7 @@ from pathlib import Path
 import moocore
 import numpy as np
 
-from optimizer.config.search import SearchSettings
+from optimizer.config.settings import SearchSettings
 from optimizer.search.evolution import evolve
 from tests.bench.problems import NAMES, make_problem
 from tests.bench.rivals import RIVALS

@@ -84,7 +84,7 @@ def test_hosts_are_spoken_to_in_two_files():
     """Everything else would work with another library."""
     pattern = re.compile(r"^ *(import|from) +(distributed|dask)\b", re.MULTILINE)
     paths = [str(p.relative_to(ROOT)) for p in source_files() if pattern.search(p.read_text())]
-    assert paths == ["optimizer/cluster/dask_client.py", "optimizer/cluster/local_workers.py"]
+    assert paths == ["optimizer/cluster/dask_client.py"]
 
 
 def test_files_stay_readable():

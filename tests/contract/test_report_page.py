@@ -15,10 +15,9 @@ from optimizer.formatting import MEANINGS, metric
 from optimizer.grades import GRADE_WORDS
 from optimizer.report import write_report
 from optimizer.report.run import Single
-from optimizer.run.backtest import build_ledger_table
+from optimizer.run.backtest import build_ledger_table, count_orders
 from optimizer.run.markets import Markets
 from optimizer.run.task import prepare
-from optimizer.run.trade_details import count_orders
 from tests.support.browser import open_page
 from tests.support.commands import write_market
 from tests.support.judged import judgement, record_judgement

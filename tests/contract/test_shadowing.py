@@ -24,7 +24,7 @@ STARTS = re.compile(
 """Text of whatever starts a process."""
 
 PLACES = {
-    "optimizer/cluster/local_workers.py": "safe_variables",
+    "optimizer/cluster/dask_client.py": "safe_variables",
     "optimizer/processes.py": "the one way",
     "optimizer/signals/messages.py": "a person's own command",
 }

@@ -13,8 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from optimizer.errors import StoreError
 from optimizer.store import RunStore
+from optimizer.store.files import OWNER, read_owner
 from optimizer.store.listing import DATABASE
-from optimizer.store.lock import OWNER, read_owner
 from tests.support.recording import (
     HEADER,
     assert_same_generation,
@@ -227,7 +227,7 @@ class RunLife(RuleBasedStateMachine):
     def second_owner(self):
         """Another owner is refused."""
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("optimizer.store.lock.TRIES", 1)
+            patch.setattr("optimizer.store.files.TRIES", 1)
             with pytest.raises(StoreError, match="is owned by process"):
                 RunStore.open(self.path, writable=True)
 

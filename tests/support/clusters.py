@@ -17,15 +17,14 @@ from distributed import LocalCluster, Worker, get_worker
 
 from data import Bars
 from optimizer.cluster.address import Address, parse_address
-from optimizer.cluster.cluster import Cluster
+from optimizer.cluster.cluster import Cluster, Made
 from optimizer.cluster.dask_client import Link
-from optimizer.cluster.fingerprint import Made
 from optimizer.cluster.jobs import JobRequest, Parcel
 from optimizer.errors import WorkersLostError
 from optimizer.run.search import numbered_front
 from optimizer.run.task import local_evaluator
 from optimizer.search.evolution import front_hash
-from optimizer.search.problem import advance
+from optimizer.search.generation import advance
 from tests.support.evidence import make_planted_market
 from tests.support.judging import make_task
 from tests.support.paths import FINDS

@@ -16,7 +16,7 @@ from optimizer.evidence.sharpe import SharpeRecord
 from optimizer.evidence.trials import TrialsRecord
 from optimizer.evidence.verdict import Verdict
 from optimizer.store import RunStore
-from optimizer.store.answers import JUDGEMENT
+from optimizer.store.caveats import JUDGEMENT
 
 TRAINED, TESTED = (
     (Range("SYMBOL", f"2020-0{month}-01T00:00:00Z", f"2020-0{month + 2}-01T00:00:00Z"),)

@@ -5,11 +5,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from optimizer.config.search import SearchSettings
-from optimizer.search.generation import Evaluation, Floats, Generation
+from optimizer.config.settings import SearchSettings
+from optimizer.search.evolution import list_neighbours, polish_front
+from optimizer.search.generation import (
+    Evaluation,
+    Floats,
+    Generation,
+    advance,
+    evaluate_genomes,
+    judged_population,
+)
 from optimizer.search.lattice import Exploration
-from optimizer.search.polish import list_neighbours, polish_front
-from optimizer.search.problem import advance, evaluate_genomes, judged_population
 from strategy import Gene, GenomeLayout, LessThan
 
 LESS = LessThan("gene_0", "gene_1")

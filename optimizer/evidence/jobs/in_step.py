@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 from data import Window, parts
 from engine.workload import Workload
 from optimizer.evidence.jobs.estimates import estimate_asking_seconds, estimate_core_seconds
+from optimizer.run.problem import run_in_step
 from optimizer.search.generation import Floats
-from optimizer.search.in_step import run_in_step
 
 if TYPE_CHECKING:
     # Readers of results have neither engine nor search.

@@ -30,7 +30,7 @@ from optimizer.report.charts.chart import (
 )
 from optimizer.report.trade_marks import list_aims, list_partial_exits
 from optimizer.report.trades import Ints, Trades
-from optimizer.run.trade_details import list_legs
+from optimizer.run.backtest import list_legs
 from optimizer.search.generation import Floats
 
 BARS_AROUND = 40

@@ -1,20 +1,22 @@
-"""Hypervolume contributions of a front of three objectives.
+"""Hypervolume of a front of three objectives, and what each member contributes to it.
 
-Objectives become cells of a grid, and a contribution is the number of cells that a member alone
-covers: a whole number, so that any order of sums gives the same one.
+Members come by rising third objective. Below a height the front is a staircase in x and y. Members
+are named by their seat in one order, from 1 on, and the staircase is a set of bits, one a name, so
+that the neighbour of a new member is found without asking many.
 
-Members come by rising third objective. Below a height the front is a staircase in x and y, and the
-share of a member of it is the area that it alone covers: a box up to its two neighbours, less what
-those cover that it hides. A member that comes hides a run of the staircase, which bounds its share
-from then on, and cuts the shares of its two neighbours, never anybody else's. Each member is put
-into the staircase once, and once cut off what bounds a share.
+*Contributions*: objectives become cells of a grid, and a contribution is the number of cells that a
+member alone covers: a whole number, so that any order of sums gives the same one. The share of a
+member is the area that it alone covers: a box up to its two neighbours, less what those cover that
+it hides. A member that comes hides a run of the staircase, which bounds its share from then on, and
+cuts the shares of its two neighbours, never anybody else's. Each member is put into the staircase
+once, and once cut off what bounds a share.
 
-Members are named by their seat in the order of x, from 1 on. The staircase is a set of bits, one a
-name, so that the neighbour of a new member is found without asking many.
+*Volume*: each member that comes adds the area that it alone covers, in the order in which moocore
+takes its sums.
 
 Source: Guerreiro and Fonseca, "Computing and updating hypervolume contributions in up to four
-dimensions", IEEE Transactions on Evolutionary Computation 22(3), 2018, for the sweep; the grid and
-the set of bits are house rules.
+dimensions", IEEE Transactions on Evolutionary Computation 22(3), 2018; the grid and the set of bits
+are house rules.
 """
 
 import numpy as np
@@ -23,7 +25,7 @@ import numpy.typing as npt
 from engine.runtime.compiling.addresses import declare_loop
 from engine.runtime.compiling.loops import compiled_inline, compiled_part
 from optimizer.search.compiled.fronts import ONE, TWO, ZERO, Unsigned
-from optimizer.search.compiled.sorting import Floats, Places
+from optimizer.search.compiled.sorting import Floats, Places, rising_orders
 
 Cells = npt.NDArray[np.int64]
 Name = np.uint64
@@ -49,6 +51,9 @@ what bounds its share."""
 WORD_BITS = 5
 LAST_BIT = (1 << WORD_BITS) - 1
 """A word of a set has 32 bits, so that a float64 holds it and its exponent names the highest."""
+
+REFERENCE = 1.0
+"""Of every objective."""
 
 
 def allocate_names(count: int) -> tuple[Cells, Cells]:
@@ -264,3 +269,75 @@ def hide(values: Cells, links: Unsigned, p: Name, q: Name, depth: int) -> None:
         links[west + RING + EAST] = links[bound + RING + NORTH] = p
         values[q + SHARE] -= lost
         values[q + VOLUME] -= lost * depth
+
+
+def compute_volume(columns: Floats) -> float:
+    """Volume that a front dominates below `REFERENCE`.
+
+    Args:
+        columns: [3, F], each below `REFERENCE` and finite.
+    """
+    count = columns.shape[1]
+    names, words = allocate_names(count)
+    corners, north = np.empty((2, count + 2)), np.empty(count + 2, dtype=np.int64)
+    columns = np.ascontiguousarray(columns)
+    seats = np.empty(count, dtype=np.int64)
+    return sweep_volume(columns, rising_orders(columns), count, seats, corners, north, names, words)
+
+
+@declare_loop("f8(f8[:, ::1], i8[:, ::1], i8, i8[::1], f8[:, ::1], i8[::1], i8[::1], i8[::1])")
+def sweep_volume(
+    columns: Floats, orders: Places, n: int, seats: Places, corners: Floats, north: Places,
+    names: Cells, words: Cells,
+) -> float:  # fmt: skip
+    """Measure a front; see `compute_volume`.
+
+    Args:
+        columns: [3, C], of which the first F count.
+        orders: [3, C], members by each objective, the earlier of equals first.
+        n: F.
+        seats: [C] scratch, names.
+        corners: [2, C + 2] scratch, x and y by name.
+        north: [C + 2] scratch, the next of the staircase by name.
+        names: [S] scratch, a set with a bit for each name.
+        words: [M] scratch, a bit for each word of `names` that is not 0.
+    """
+    for k in range(names.size):
+        names[k] = 0
+    for k in range(words.size):
+        words[k] = 0
+    last = n + 1
+    for i in range(n):
+        m = orders[1, i]
+        seats[m], corners[0, i + 1], corners[1, i + 1] = i + 1, columns[0, m], columns[1, m]
+    corners[0, 0], corners[1, 0], north[0] = REFERENCE, -np.inf, last
+    corners[0, last], corners[1, last] = -np.inf, REFERENCE
+    names[0] = words[0] = 1
+    area, volume, height = 0.0, 0.0, 0.0
+    for i in range(n):
+        m = orders[2, i]
+        p = seats[m]
+        x, y = corners[0, p], corners[1, p]
+        south = find_below(names, words, p)
+        first = north[south]
+        if corners[0, south] <= x or (corners[1, first] == y and corners[0, first] <= x):
+            continue
+        if corners[1, south] == y:
+            first, south = south, find_below(names, words, south)
+        volume += area * (columns[2, m] - height)
+        height = columns[2, m]
+        # Members that it dominates leave the staircase; their steps are covered one by one.
+        east, base, share = corners[0, south], y, 0.0
+        while True:
+            share += (east - x) * (corners[1, first] - base)
+            if corners[0, first] < x:
+                break
+            east, base = corners[0, first], corners[1, first]
+            drop_name(names, words, first)
+            first = north[first]
+            if east == x:
+                break
+        area += share
+        add_name(names, words, p)
+        north[south], north[p] = p, first
+    return volume + area * (REFERENCE - height)

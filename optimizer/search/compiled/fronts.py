@@ -1,9 +1,26 @@
-"""Non-dominated ranks of two and three objectives in one sweep.
+"""Non-dominated ranks in one sweep, and crowding distances of all fronts at once.
 
-Individuals come in lexicographic order, so that none is dominated by a later one. Of
-each front only the staircase is kept: those of its members that no other of it dominates in the
-last two objectives. If no member of a front dominates an individual then none of a later front
-does, which is why the first such front is found by halving.
+Individuals come in lexicographic order, so that none is dominated by a later one. Two ways:
+
+*In order*, of two and three objectives. Of each front only the staircase is kept: those of its
+members that no other of it dominates in the last two objectives. If no member of a front dominates
+an individual then none of a later front does, so the first such front is found by halving.
+
+*In blocks*, of many with three objectives, so that only the second and the third are compared.
+Individuals have places in the order of the second, cut into blocks of `BLOCK`. The individuals that
+dominate one have places in its block or in one before it.
+
+- Blocks before: a table knows the least third objective that each front has up to a block. It
+  rises from front to front, so that the fronts with a dominating member are simply counted.
+- The own block: all earlier members are compared.
+
+Both are loops of fixed length without a branch, many comparisons at a time, where a search in
+staircases guesses wrong at every other step. The table grows with fronts times blocks; where it
+would not fit, staircases do better anyway, because many fronts are short ones. For the first front
+alone, the table is one number a block, of its members alone.
+
+*Crowding*: going through all in the order of one objective, each front is met in that order too.
+The neighbours of a member are the members of its front that were met last and that are met next.
 
 Places are unsigned here, so that no access looks whether one is counted from the end.
 
@@ -15,6 +32,7 @@ Luccio and Preparata, "On finding the maxima of a set of vectors", 1975.
 import numpy as np
 import numpy.typing as npt
 
+from engine.runtime.compiling.addresses import declare_loop
 from engine.runtime.compiling.loops import compiled_unlocked
 from optimizer.search.compiled.sorting import Floats, Places
 
@@ -27,6 +45,35 @@ FIRST_SIZE = np.uint64(8)
 
 START, LENGTH, SIZE = ZERO, ONE, TWO
 """Rows of the table of fronts: where a staircase begins, its steps, and its space."""
+
+Levels = npt.NDArray[np.int32]
+
+BLOCK_BITS = 6
+BLOCK = 1 << BLOCK_BITS
+"""Places of a block."""
+
+WIDTH_BITS = 4
+WIDTH = 1 << WIDTH_BITS
+"""Fronts that are compared at a time."""
+
+MOST_ENTRIES = 1 << 22
+"""Most entries of the table; 16 MiB."""
+
+FURTHEST = np.int32(2**31 - 1)
+NONE_ABOVE, NEXT = np.int32(0), np.int32(1)
+TO_BLOCK, IN_BLOCK = np.uint64(BLOCK_BITS), np.uint64(BLOCK - 1)
+TO_GROUP, IN_GROUP = np.uint64(WIDTH_BITS), np.uint64(WIDTH - 1)
+PLACE, LAST, LEVEL = np.uint64(0), np.uint64(1), np.uint64(2)
+"""Columns of an individual: its place in the order of the second objective, the last place
+of an equal there, and a number that compares as the third objective does."""
+
+LARGE = 2.0**1000
+"""Objectives beyond this are scaled before they are subtracted, so that no distance overflows."""
+
+SCALE = 2.0**-10
+
+LOW, EXTENT, BEFORE, NEAR = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
+"""Rows of a table of fronts: the least value, the extent, and the last two values that were met."""
 
 
 def rank_in_order(columns: Floats, order: Places, most: int) -> tuple[Places, Bools]:
@@ -125,3 +172,284 @@ def sweep_fronts(
                 steps[ZERO, to], steps[ONE, to] = steps[ZERO, kept], steps[ONE, kept]
                 to, kept = to + ONE, kept + ONE
         steps[ZERO, at], steps[ONE, at] = y, z
+
+
+def rank_in_blocks(columns: Floats, orders: Places) -> tuple[Places, Bools] | None:
+    """Number of the front of each individual, and flags of repetitions of an earlier one.
+
+    Args:
+        columns: [3, P], P at least 1.
+        orders: [3, P], by each objective, the first one lexicographic.
+
+    Returns:
+        [P] numbers and [P]; None when there are too many fronts for the table.
+    """
+    count = columns.shape[1]
+    ranks, is_copy = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.bool_)
+    if not sweep_blocks(columns, orders, count, count, *allocate_table(count), ranks, is_copy):
+        return None
+    return ranks, is_copy
+
+
+def allocate_table(count: int) -> tuple[Levels, Levels, Levels]:
+    """Scratch of `sweep_blocks` for so many individuals."""
+    n_blocks = (count >> BLOCK_BITS) + 1
+    most = max(1, MOST_ENTRIES // (n_blocks * WIDTH))
+    levels = np.empty((2, n_blocks, BLOCK), dtype=np.int32)
+    least = np.empty((min(most, count // WIDTH + 1), n_blocks, WIDTH), dtype=np.int32)
+    return np.empty((count, 3), dtype=np.int32), levels, least
+
+
+def first_in_blocks(columns: Floats, orders: Places) -> tuple[Places, Bools]:
+    """First front, and flags of individuals that repeat an earlier one.
+
+    Args:
+        columns: [3, P].
+        orders: [N, P], by the first objectives, at least two; the first one lexicographic.
+
+    Returns:
+        [P], 0 for its members, repeats among them, else 1; and [P].
+    """
+    count = columns.shape[1]
+    ranks, is_copy = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.bool_)
+    sweep_first(columns, orders, count, *allocate_seats(count), ranks, is_copy)
+    return ranks, is_copy
+
+
+def allocate_seats(count: int) -> tuple[Places, Floats, Floats]:
+    """Scratch of `sweep_first` for so many individuals."""
+    n_blocks = (count >> BLOCK_BITS) + 1
+    levels, least = np.empty((n_blocks, BLOCK)), np.empty(n_blocks)
+    return np.empty((2, count), dtype=np.int64), levels, least
+
+
+@declare_loop("i8(f8[:, ::1], i8[:, ::1], i8, i8[:, ::1], f8[:, ::1], f8[::1], i8[::1], b1[::1])")
+def sweep_first(
+    columns: Floats, orders: Places, n: int, positions: Places, levels: Floats, least: Floats,
+    ranks: Places, is_copy: Bools,
+) -> int:  # fmt: skip
+    """Find the first front; see `first_in_blocks`.
+
+    Args:
+        columns: [3, C], of which the first P count.
+        orders: [N, C], by the first objectives, at least two.
+        n: P.
+        positions: [2, C] scratch, `PLACE` and `LAST` of each individual.
+        levels: [B, BLOCK] scratch, third objective of members, by place.
+        least: [B] scratch, the least of these before each block.
+        ranks: [C] receives 0 or 1.
+        is_copy: [C] receives whether an earlier individual has the same objectives.
+
+    Returns:
+        Members that differ.
+    """
+    n_blocks = np.uint64((n >> BLOCK_BITS) + 1)
+    for b in range(n_blocks):
+        least[b] = np.inf
+        for k in range(BLOCK):
+            levels[b, k] = np.inf
+    last = n - 1
+    for i in range(n - 1, -1, -1):
+        p = np.uint64(orders[1, i])
+        if i + 1 < n and columns[1, p] != columns[1, np.uint64(orders[1, i + 1])]:
+            last = i
+        positions[PLACE, p], positions[LAST, p] = i, last
+    rank, before, n_members = 0, ZERO, 0
+    for i in range(n):
+        p = np.uint64(orders[0, i])
+        y, z = columns[1, p], columns[2, p]
+        is_same = i > 0 and columns[0, p] == columns[0, before]
+        is_same = is_same and y == columns[1, before] and z == columns[2, before]
+        is_copy[p], before = is_same, p
+        if is_same:
+            ranks[p] = rank
+            continue
+        last_place = np.uint64(positions[LAST, p])
+        block, last_seat = last_place >> TO_BLOCK, np.int64(last_place & IN_BLOCK)
+        n_above = np.int64(least[block] <= z)
+        if n_above == 0:
+            for k in range(BLOCK):
+                n_above += np.int64(levels[block, k] <= z and k <= last_seat)
+        rank = 1 if n_above > 0 else 0
+        ranks[p] = rank
+        if rank == 0:
+            n_members += 1
+            position = np.uint64(positions[PLACE, p])
+            block = position >> TO_BLOCK
+            levels[block, position & IN_BLOCK] = z
+            block += ONE
+            while block < n_blocks and least[block] > z:
+                least[block] = z
+                block += ONE
+    return n_members
+
+
+@declare_loop(
+    "b1(f8[:, ::1], i8[:, ::1], i8, i8, i4[:, ::1], i4[:, :, ::1], i4[:, :, ::1], i8[::1], b1[::1])"
+)
+def sweep_blocks(
+    columns: Floats, orders: Places, n: int, most: int, known: Levels, levels: Levels,
+    least: Levels, ranks: Places, is_copy: Bools,
+) -> bool:  # fmt: skip
+    """Rank individuals; see `rank_in_blocks`.
+
+    Args:
+        columns: [3, C], of which the first P count.
+        orders: [3, C].
+        n: P.
+        most: Fronts that are told apart, at least 1; those behind them count as one.
+        known: [C, 3] scratch, `PLACE`, `LAST` and `LEVEL` of each individual.
+        levels: [2, B, BLOCK] scratch, by place: `LEVEL` of those that came, and one more than
+            their ranks.
+        least: [N, B, WIDTH] scratch, least `LEVEL` of each front up to each block.
+        ranks: [C] receives numbers.
+        is_copy: [C] receives whether an earlier individual has the same objectives.
+
+    Returns:
+        False when there are more fronts than the table holds.
+    """
+    last = n - 1
+    for i in range(n - 1, -1, -1):
+        p = np.uint64(orders[1, i])
+        if i + 1 < n and columns[1, p] != columns[1, np.uint64(orders[1, i + 1])]:
+            last = i
+        known[p, PLACE], known[p, LAST] = i, last
+    number, before = 0, np.uint64(orders[2, 0])
+    for i in range(n):
+        p = np.uint64(orders[2, i])
+        number += columns[2, p] != columns[2, before]
+        known[p, LEVEL], before = number, p
+    furthest, most_group = np.uint64(most), np.uint64(most - 1) >> TO_GROUP
+    most_front = np.uint64(most - 1) & IN_GROUP
+    n_blocks, n_groups, rank = np.uint64(((n - 1) >> BLOCK_BITS) + 1), ZERO, ZERO
+    for b in range(n_blocks):
+        for k in range(BLOCK):
+            levels[ZERO, b, k], levels[ONE, b, k] = FURTHEST, NONE_ABOVE
+    for i in range(n):
+        p = np.uint64(orders[0, i])
+        is_same = i > 0 and columns[0, p] == columns[0, before]
+        is_same = is_same and known[p, LAST] == known[before, LAST]
+        is_same = is_same and known[p, LEVEL] == known[before, LEVEL]
+        is_copy[p], before = is_same, p
+        if is_same:
+            ranks[p] = rank
+            continue
+        last_place, level = np.uint64(known[p, LAST]), known[p, LEVEL]
+        block, last_seat = last_place >> TO_BLOCK, np.int32(last_place & IN_BLOCK)
+        # Behind a member of the last front that matters.
+        is_behind = n_groups > most_group and block > ZERO
+        if is_behind and least[most_group, block - ONE, most_front] <= level:
+            ranks[p] = rank = furthest
+            continue
+        best = NONE_ABOVE
+        for k in range(BLOCK):
+            is_above = levels[ZERO, block, k] <= level and np.int32(k) <= last_seat
+            other = levels[ONE, block, k] if is_above else NONE_ABOVE
+            best = other if other > best else best
+        rank = np.uint64(best)
+        # Least values rise from front to front: halving counts fronts with a dominating member.
+        if block > ZERO:
+            above, low, high = block - ONE, rank >> TO_GROUP, n_groups
+            while low < high:
+                middle = (low + high) >> ONE
+                if least[middle, above, IN_GROUP] <= level:
+                    low = middle + ONE
+                else:
+                    high = middle
+            n_above = low << TO_GROUP
+            if low < n_groups:
+                n_more = NONE_ABOVE
+                for k in range(WIDTH):
+                    n_more += np.int32(least[low, above, k] <= level)
+                n_above += np.uint64(n_more)
+            rank = n_above if n_above > rank else rank
+        rank = rank if rank < furthest else furthest
+        ranks[p] = rank
+        if rank == furthest:
+            continue
+        group, front = rank >> TO_GROUP, rank & IN_GROUP
+        if group == n_groups:
+            if group == np.uint64(least.shape[0]):
+                return False
+            for b in range(n_blocks):
+                for k in range(WIDTH):
+                    least[group, b, k] = FURTHEST
+            n_groups += ONE
+        position = np.uint64(known[p, PLACE])
+        block, seat = position >> TO_BLOCK, position & IN_BLOCK
+        levels[ZERO, block, seat], levels[ONE, block, seat] = level, np.int32(rank) + NEXT
+        while block < n_blocks and least[group, block, front] > level:
+            least[group, block, front] = level
+            block += ONE
+    return True
+
+
+def compute_crowding_distances(columns: Floats, orders: Places, ranks: Places) -> Floats:
+    """Crowding distances.
+
+    Args:
+        columns: [O, P], finite.
+        orders: [O, P], by each objective.
+        ranks: [P], number of the front.
+
+    Returns:
+        [P], a sum over objectives: infinite for either end of a front, else the gap between both
+        neighbours over O times the extent of the front, 0 where the front has none.
+    """
+    n_fronts = int(ranks.max(initial=-1)) + 1
+    distances = np.zeros(len(ranks))
+    met = np.empty(n_fronts, dtype=np.int64)
+    fronts = np.empty((4, n_fronts))
+    add_gaps(columns, orders, len(ranks), n_fronts, ranks, fronts, met, distances)
+    return distances
+
+
+@declare_loop("void(f8[:, ::1], i8[:, ::1], i8, i8, i8[::1], f8[:, ::1], i8[::1], f8[::1])")
+def add_gaps(
+    columns: Floats, orders: Places, n: int, n_fronts: int, ranks: Places, fronts: Floats,
+    met: Places, out: Floats,
+) -> None:  # fmt: skip
+    """Add what each objective gives to crowding distances; see `compute_crowding_distances`.
+
+    Args:
+        columns: [O, C], of which the first P count.
+        orders: [O, C].
+        n: P.
+        n_fronts: F.
+        ranks: [C].
+        fronts: [4, C] scratch.
+        met: [C] scratch, the member that was met last, -1 before the first.
+        out: [C], added to.
+    """
+    n_objectives = orders.shape[0]
+    for j in range(n_objectives):
+        scale = 1.0
+        if n and (columns[j, orders[j, 0]] < -LARGE or columns[j, orders[j, n - 1]] > LARGE):
+            scale = SCALE
+        for f in range(n_fronts):
+            met[f] = -1
+        # First the ends and extent of each front, then the gaps between neighbours.
+        for i in range(n):
+            p = np.uint64(orders[j, i])
+            front, value = np.uint64(ranks[p]), columns[j, p] * scale
+            if met[front] < 0:
+                fronts[LOW, front] = value
+                out[p] += np.inf
+            fronts[EXTENT, front], met[front] = value, orders[j, i]
+        for f in range(n_fronts):
+            extent = n_objectives * (fronts[EXTENT, f] - fronts[LOW, f])
+            fronts[EXTENT, f] = extent if extent > 0 else np.inf
+            if met[f] >= 0:
+                out[met[f]] += np.inf
+            met[f] = -1
+        for i in range(n):
+            p = np.uint64(orders[j, i])
+            front, value = np.uint64(ranks[p]), columns[j, p] * scale
+            if met[front] >= 0:
+                # The first of a front is infinite already.
+                gap = (value - fronts[BEFORE, front]) / fronts[EXTENT, front]
+                out[np.uint64(met[front])] += gap
+                fronts[BEFORE, front] = fronts[NEAR, front]
+            else:
+                fronts[BEFORE, front] = value
+            fronts[NEAR, front], met[front] = value, orders[j, i]

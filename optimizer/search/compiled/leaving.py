@@ -1,19 +1,218 @@
-"""Members that leave a full front of three objectives: those that contribute least."""
+"""Members that leave a full front of three objectives: those that contribute least, in rounds.
+
+Who leaves only raises what others contribute. So contributions of the round before are bounds from
+below, and only members that contribute least by these have to be measured again, each by itself:
+it alone covers a box up to the first that bounds it on each side, less the boxes of those near it.
+Volumes are counts of cells, so either way finds the same number.
+
+Source: Minoux, "Accelerated greedy algorithms for maximizing submodular set functions", 1978, for
+bounds in place of values; Williams, "Algorithm 232: heapsort", 1964.
+"""
 
 import numpy as np
+import numpy.typing as npt
 
-from engine.runtime.compiling.addresses import call_loop, declare_loop, find_address
+from engine.runtime.compiling.addresses import call_loop, declare_loop, declare_part, find_address
 from engine.runtime.compiling.loops import compiled_inline
-from optimizer.search.compiled.contributions import NODE, Cells, allocate_names, sweep
+from optimizer.search.compiled.contributions import CELLS, MOST, NODE, Cells, allocate_names, sweep
 from optimizer.search.compiled.fronts import Unsigned
-from optimizer.search.compiled.rounds import (
-    MOST_NEAR,
-    SmallCells,
-    find_least,
-    leave_in_rounds,
-    measure_alone,
-)
 from optimizer.search.compiled.sorting import Floats, Places, rising_orders
+
+SmallCells = npt.NDArray[np.int32]
+
+GONE = -1
+"""Volume of a member that has left."""
+
+MOST_NEAR = 64
+"""Boxes that one member is measured beside; where it has more, all are swept again."""
+
+BLOCK = 64
+"""Members that are looked for at a time."""
+
+SWEEP_COST, MEASURE_COST = 64, 1024
+"""A sweep of F members takes as long as `SWEEP_COST` F / (F + `MEASURE_COST`) measured alone."""
+
+FAR = np.int32(2**31 - 1)
+
+
+@declare_part(
+    "i8(i8, i8, i8, i8, i8, i8, i8[::1], i8[:, ::1], i4[:, ::1], i8[:, ::1], i8[::1], i8[::1])"
+)
+def leave_in_rounds(
+    finding: int, measuring: int, count: int, n_leaving: int, step: int, reference: int,
+    values: Cells, members: Places, cells: SmallCells, near: Cells, volumes: Cells, bound: Cells,
+) -> int:  # fmt: skip
+    """Find the leaving members: those that contribute least, of equals the later ones.
+
+    Args:
+        finding: Address of `find_least`.
+        measuring: Address of `measure_alone`.
+        count: N.
+        n_leaving: How many leave in all rounds.
+        step: How many leave in a round.
+        reference: Of every objective, in cells.
+        values: [`NODE` (F + 2)], as `contributions.sweep` left them, here and below; lost.
+        members: [3, F], of which row 0 is kept.
+        cells: [3, F] scratch, by name less one; the last row becomes `FAR` of those that left.
+        near: [2, `MOST_NEAR`] scratch.
+        volumes: [F], contributions, of which the first N count; `GONE` of those that left in
+            rounds before the last one.
+        bound: [1 or more], of which the first receives the greatest volume that leaves.
+
+    Returns:
+        How many leave: all, or those of the rounds before one that needs another sweep.
+    """
+    if n_leaving <= step or step * (count + MEASURE_COST) > SWEEP_COST * count:
+        for m in range(count):
+            values[m] = volumes[m]
+        bound[0] = call_loop(find_least, finding, values, count, min(step, n_leaving))
+        return min(step, n_leaving)
+    # A heap of the remaining members, and behind it the leaving ones.
+    names, heap, measured = members[1], members[2], values
+    for m in range(count):
+        name, depth = members[1, m], members[2, m]
+        cells[0, name - 1] = np.int32(values[NODE * name])
+        cells[1, name - 1] = np.int32(values[NODE * name + 1])
+        cells[2, name - 1], heap[m] = np.int32(reference - depth), m
+    for m in range(count):
+        measured[m] = 0
+    root, n_heap, n_gone, number, last = count // 2, count, 0, 0, count - step
+    bound[0] = GONE
+    while True:
+        if n_heap == last:
+            is_extreme = False
+            for i in range(last, count - n_gone):
+                m = heap[i]
+                is_extreme = is_extreme or volumes[m] == MOST
+                for j in range(3):
+                    is_extreme = is_extreme or cells[j, names[m] - 1] == CELLS
+                volumes[m], cells[2, names[m] - 1] = GONE, FAR
+            n_gone, number = count - last, number + 1
+            last -= min(step, n_leaving - n_gone)
+            # The extent of the front may have changed.
+            if is_extreme or n_gone == n_leaving:
+                return n_gone
+        if root > 0:
+            root -= 1
+        elif measured[heap[0]] < number and volumes[heap[0]] < MOST:
+            m = heap[0]
+            volume: int = call_loop(
+                measure_alone, measuring, cells, count, names[m] - 1, reference, near
+            )
+            if volume < 0:
+                return n_gone
+            volumes[m], measured[m] = volume, number
+        else:
+            n_heap -= 1
+            heap[0], heap[n_heap] = heap[n_heap], heap[0]
+        sift(heap, n_heap, root, volumes)
+
+
+@declare_part("i8(i8[::1], i8, i8)")
+def find_least(left: Cells, count: int, place: int) -> int:
+    """The volume at a place, from 1 on, of so many volumes if they were sorted.
+
+    Args:
+        left: [F], of which the first ones count; receives another order.
+        count: How many count.
+        place: From 1 to `count`.
+
+    Source: Hoare, "Algorithm 65: find", 1961.
+    """
+    low, high, wanted = 0, count - 1, place - 1
+    while low < high:
+        pivot, i, j = left[(low + high) >> 1], low, high
+        while i <= j:
+            while left[i] < pivot:
+                i += 1
+            while left[j] > pivot:
+                j -= 1
+            if i <= j:
+                left[i], left[j] = left[j], left[i]
+                i, j = i + 1, j - 1
+        # Between both ends all are the pivot.
+        low = i if wanted >= i else low
+        high = j if wanted <= j else high
+        if j < wanted < i:
+            break
+    least: int = left[wanted]
+    return least
+
+
+@compiled_inline
+def sift(heap: Places, count: int, root: int, volumes: Cells) -> None:
+    """Let a member sink in a heap with the least contribution at its root, of equals the latest.
+
+    Args:
+        heap: [N], of which the first ones count.
+        count: How many.
+        root: Where it is.
+        volumes: [F].
+    """
+    sinking, at, child = heap[root], root, 2 * root + 1
+    while child < count:
+        first, m = heap[child], heap[min(child + 1, count - 1)]
+        is_other = volumes[m] < volumes[first] or (volumes[m] == volumes[first] and m > first)
+        m = m if is_other else first
+        if volumes[m] > volumes[sinking] or (volumes[m] == volumes[sinking] and m < sinking):
+            break
+        heap[at], at = m, child + is_other
+        child = 2 * at + 1
+    heap[at] = sinking
+
+
+@declare_part("i8(i4[:, ::1], i8, i8, i8, i8[:, ::1])")
+def measure_alone(cells: SmallCells, count: int, member: int, reference: int, near: Cells) -> int:
+    """Cells that one member alone covers.
+
+    Args:
+        cells: [3, F], of which the first N count, by rising x; z is `FAR` where one has left.
+        count: N.
+        member: Which.
+        reference: Of every objective, in cells.
+        near: [2, `MOST_NEAR`] scratch, y and z of boxes near it, by rising y.
+
+    Returns:
+        The number; -1 where more than `MOST_NEAR` are near.
+    """
+    x, y, z = cells[0, member], cells[1, member], cells[2, member]
+    north = top = np.int32(reference)
+    for k in range(member):
+        m = np.uint64(k)
+        side, level = cells[1, m], cells[2, m]
+        bound, ceiling = side if level <= z else FAR, level if side <= y else FAR
+        north = bound if bound < north else north
+        top = ceiling if ceiling < top else top
+    # By rising x, and at each x the area that no box before it covers.
+    volume, edge, n_near, start = 0, np.int64(x), 0, 0
+    area = max(0, np.int64(north) - y) * max(0, np.int64(top) - z)
+    while start < count and area > 0:
+        stop, n_here = min(start + BLOCK, count), 0
+        for k in range(start, stop):
+            m = np.uint64(k)
+            n_here += (cells[1, m] < north) & (cells[2, m] < top)
+        for k in range(start, stop if n_here > 0 else start):
+            m = np.uint64(k)
+            if cells[1, m] >= north or cells[2, m] >= top or k == member or area == 0:
+                continue
+            if n_near == MOST_NEAR:
+                return -1
+            reached, begin = max(np.int64(cells[0, m]), edge), max(cells[1, m], y)
+            volume, edge, at = volume + area * (reached - edge), reached, n_near
+            while at > 0 and near[0, at - 1] > begin:
+                near[0, at], near[1, at] = near[0, at - 1], near[1, at - 1]
+                at -= 1
+            near[0, at], near[1, at] = begin, max(cells[2, m], z)
+            n_near += 1
+            area, begun, height = 0, np.int64(y), np.int64(top)
+            for i in range(n_near):
+                area += (near[0, i] - begun) * (height - z)
+                begun, height = near[0, i], min(height, near[1, i])
+            area += (north - begun) * (height - z)
+        start = stop
+    alone: int = volume + area * (reference - edge)
+    return alone
+
 
 ROUNDS = sweep, leave_in_rounds, find_least, measure_alone
 """Loops that `truncate` calls by address, in this order."""

@@ -11,7 +11,7 @@ from data import progress as module
 from data.progress import Progress, Show
 from optimizer.cli.console import Lines
 from optimizer.cli.progress import open_show
-from optimizer.run.progress import SearchPace
+from optimizer.run.runner import SearchPace
 from optimizer.showing import choose_show
 
 BEST = {"strength": 0.4227, "total_return": 0.4772, "max_drawdown": 0.0511}

@@ -8,8 +8,7 @@ import pytest
 from optimizer.cluster import cluster as module
 from optimizer.cluster import dask_client
 from optimizer.cluster.address import Address
-from optimizer.cluster.cluster import Cluster
-from optimizer.cluster.fingerprint import digest_folder
+from optimizer.cluster.cluster import Cluster, digest_folder
 from optimizer.cluster.jobs import run_jobs
 from optimizer.errors import ConfigError, SchedulerLostError, WorkersLostError
 from tests.support.clusters import HERE, make_jobs, wait_until

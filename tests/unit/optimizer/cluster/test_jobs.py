@@ -11,11 +11,11 @@ from optimizer.cluster.jobs import (
     FailedError,
     PackedSetup,
     Parcel,
+    in_order,
     pack_setup,
     refuse_own_indicators,
     run_jobs,
 )
-from optimizer.cluster.searches import in_order
 from optimizer.errors import ConfigError, WorkersLostError
 from strategy import words as w
 from tests.support.clusters import PlayedSetup, make_jobs

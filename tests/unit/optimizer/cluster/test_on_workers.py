@@ -7,7 +7,7 @@ import pytest
 
 from engine.accounts.costs import Costs
 from engine.batch import Engine
-from optimizer.cluster.searches import ClusterSearches
+from optimizer.cluster.jobs import ClusterSearches
 from optimizer.cluster.sharded import on_shards, on_workers
 from optimizer.errors import ConfigError
 from optimizer.evidence.judge import judge_run

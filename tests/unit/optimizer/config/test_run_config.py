@@ -19,7 +19,7 @@ from optimizer.config.run_config import (
 from optimizer.config.values import Decides, format_bytes, parse_bytes, read_schema_extra
 from optimizer.errors import ConfigError
 from optimizer.goals.objectives import Goals, parse_objectives
-from optimizer.store.space import KEEPS
+from optimizer.store.log_file import KEEPS
 from tests.support.looping import each
 
 

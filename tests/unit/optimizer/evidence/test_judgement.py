@@ -25,7 +25,7 @@ from optimizer.evidence.schedule import NullScheduleSettings, ScheduleRecord, St
 from optimizer.evidence.verdict import Verdict
 from optimizer.grades import GRADES
 from optimizer.store import RunStore
-from optimizer.store.answers import RunAnswer
+from optimizer.store.caveats import RunAnswer
 from optimizer.store.result import load_result
 from tests.support.evidence import make_planted_market
 from tests.support.judged import fold, judgement, null_kind

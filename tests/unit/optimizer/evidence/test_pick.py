@@ -9,9 +9,8 @@ import pytest
 from optimizer.evidence.pick import ask_pick, choose_member, compute_strength, replay_gone
 from optimizer.evidence.schedule import StepSettings, TradedSteps
 from optimizer.evidence.schedule_searches import StepPick, StepSetup, choose_picks
-from optimizer.run.problem import answer
+from optimizer.run.problem import answer, run_alone
 from optimizer.schedule import Schedule, plan_steps
-from optimizer.search.in_step import run_alone
 from strategy import words as w
 from tests.support.judging import make_task
 from tests.support.series import draw_waves, make_bars

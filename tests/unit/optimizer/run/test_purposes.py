@@ -17,7 +17,7 @@ from optimizer.run.purposes import (
     restore_task,
 )
 from optimizer.store import RunStore
-from optimizer.store.answers import OPENED
+from optimizer.store.caveats import OPENED
 from optimizer.store.listing import list_run_folders
 from tests.support.commands import write_market
 

@@ -12,9 +12,8 @@ from engine.accounts.ledger import ACCUMULATOR_INDEX, Trade
 from optimizer.cli.console import format_csv
 from optimizer.config.run_config import RunConfig
 from optimizer.report.trades import build_trades_frame, collect_trades, compute_cost_facts
-from optimizer.run.backtest import build_ledger_table
+from optimizer.run.backtest import build_ledger_table, list_details
 from optimizer.run.task import prepare
-from optimizer.run.trade_details import list_details
 from tests.support.commands import write_market
 from tests.support.order_cases import TWO_TARGETS
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from optimizer.run.warm_start import hash_genomes, load_genomes
+from optimizer.run.genes_file import hash_genomes, load_genomes
 from optimizer.search.evolution import evolve
 from strategy import STRATEGIES
 from tests.support.searches import Zdt1, float_layout, settings

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from optimizer.search.breeding import repair_genomes
+from optimizer.search.evolution import neighbours
 from optimizer.search.operators import (
     cross_simulated_binary,
     exchange_genes,
@@ -11,7 +12,6 @@ from optimizer.search.operators import (
     mutate_polynomial,
     sample_genomes,
 )
-from optimizer.search.polish import neighbours
 from optimizer.search.randomness import stream
 from strategy import Gene, GenomeLayout
 

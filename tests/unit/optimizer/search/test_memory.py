@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimizer.search.memory import Memory, from_numbers, to_numbers
+from optimizer.search.generation import Memory, from_numbers, to_numbers
 
 COUNTS = st.integers(0, 2**53 - 1)
 FLOATS = st.floats(allow_nan=False)

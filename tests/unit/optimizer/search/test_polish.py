@@ -3,9 +3,8 @@
 import numpy as np
 
 from optimizer.search.archive import hypervolume
-from optimizer.search.evolution import evolve
+from optimizer.search.evolution import STEPS, evolve, neighbours
 from optimizer.search.generation import OPERATORS
-from optimizer.search.polish import STEPS, neighbours
 from tests.support.searches import Zdt1, float_layout, int_layout, polished_front, settings
 
 

@@ -5,11 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from optimizer.search.draws import Draws
 from optimizer.search.randomness import (
     MAX_GENERATION,
     MAX_SEED,
     PURPOSES,
+    Draws,
     draw_words,
     scale_to_index,
     scale_to_unit,

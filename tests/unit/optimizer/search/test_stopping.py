@@ -2,8 +2,7 @@
 
 import pytest
 
-from optimizer.search.evolution import evolve
-from optimizer.search.stopping import stop_reason
+from optimizer.search.evolution import evolve, stop_reason
 from tests.support.searches import Hopeless, Zdt1, float_layout, settings
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from optimizer.search.archive import select_survival_rule, survive_by_hypervolume
 from optimizer.search.ranking import rank_individuals, rank_survivors, survive
 from optimizer.search.reference_points import survive_by_reference
-from optimizer.search.survival import select_survival_rule, survive_by_hypervolume
 from tests.support.looping import each
 
 RULES = [survive, survive_by_hypervolume, survive_by_reference]

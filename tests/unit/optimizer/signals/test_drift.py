@@ -13,7 +13,7 @@ from optimizer.evidence.drift import build_drift_reference, compute_drift_eviden
 from optimizer.report.facts import summarize
 from optimizer.signals.drift import read_drift, watch_run
 from optimizer.store import RunStore
-from optimizer.store.answers import DRIFT
+from optimizer.store.caveats import DRIFT
 from optimizer.store.listing import summarise
 from optimizer.viewing.today import read_today
 from tests.support.signals import GrowingMarket

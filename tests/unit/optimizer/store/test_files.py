@@ -8,8 +8,7 @@ from data.files import name_draft
 from optimizer.atomic_write import write_whole
 from optimizer.errors import StoreError
 from optimizer.store import RunStore, delete_run, list_runs
-from optimizer.store.files import DATABASE, NAMES
-from optimizer.store.lock import OWNER, read_owner
+from optimizer.store.files import DATABASE, NAMES, OWNER, read_owner
 from tests.support.recording import HEADER, fill
 
 PRECIOUS = "what must stay as it is"

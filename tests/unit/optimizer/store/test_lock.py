@@ -8,7 +8,7 @@ import pytest
 
 from optimizer.errors import StoreError
 from optimizer.store import RunStore
-from optimizer.store.lock import NOTE_BYTES, OWNER, OwnerLock, is_owned, read_owner
+from optimizer.store.files import NOTE_BYTES, OWNER, OwnerLock, is_owned, read_owner
 from tests.support.kill import child, child_own, kill_process
 from tests.support.recording import HEADER, fill
 

@@ -6,8 +6,7 @@ import pytest
 
 from optimizer.errors import StoreError
 from optimizer.store import RunStore, list_runs
-from optimizer.store.files import DATABASE, OWNER
-from optimizer.store.lock import read_owner
+from optimizer.store.files import DATABASE, OWNER, read_owner
 from tests.support.forging import change, flip
 from tests.support.recording import HEADER, assert_same_generation, fill, make_generation
 

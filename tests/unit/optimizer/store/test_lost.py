@@ -5,10 +5,9 @@ import shutil
 import pytest
 
 from optimizer.store import RunStore
-from optimizer.store.files import DATABASE
+from optimizer.store.files import DATABASE, OWNER
 from optimizer.store.labels import change_labels
 from optimizer.store.listing import summarise
-from optimizer.store.lock import OWNER
 from optimizer.viewing.run_index import RunIndex, list_rows
 from tests.support.forging import change
 from tests.support.recording import HEADER, fill

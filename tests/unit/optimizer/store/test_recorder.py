@@ -6,7 +6,7 @@ from time import perf_counter
 import pytest
 
 from optimizer.store import RunStore
-from optimizer.store.recorder import Note, Recorder
+from optimizer.store.writer import Note, Recorder
 from tests.support.kill import child, child_fill, child_record, kill_process
 from tests.support.recording import HEADER, assert_same_generation, assert_sound, make_generation
 

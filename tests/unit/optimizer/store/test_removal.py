@@ -9,10 +9,9 @@ from data.files import name_draft
 from optimizer.__main__ import main
 from optimizer.errors import StoreError
 from optimizer.store import RunStore, delete_run, find_run, list_foreign_files
-from optimizer.store.files import COLUMN_FOLDER, DATABASE, LABELS, NAMES, OWNER, REPORT
+from optimizer.store.files import COLUMN_FOLDER, DATABASE, LABELS, NAMES, OWNER, REPORT, OwnerLock
 from optimizer.store.labels import change_labels
-from optimizer.store.lock import OwnerLock
-from optimizer.store.removal import begin_draft
+from optimizer.store.listing import begin_draft
 from tests.support.recording import HEADER, fill
 
 PAGE = '<meta http-equiv="Content-Security-Policy" content=""><link rel="icon" href="data:,">'

@@ -11,7 +11,7 @@ import pytest
 
 from optimizer.errors import StoreError
 from optimizer.store import RunStore, estimate_bytes, require_space
-from optimizer.store.space import LOG_BYTES, build_write_error, find_network_kind
+from optimizer.store.log_file import LOG_BYTES, build_write_error, find_network_kind
 from tests.support.recording import HEADER, assert_sound, fill, make_generation, mount
 
 

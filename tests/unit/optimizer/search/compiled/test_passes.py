@@ -9,12 +9,12 @@ from optimizer.search.archive import (
     ROUNDS,
     compute_box,
     find_compromises,
+    rank_and_choose,
+    survive_by_hypervolume,
 )
-from optimizer.search.compiled import blocks, workspace
-from optimizer.search.compiled.compromises import keep_compromises
-from optimizer.search.compiled.survivors import choose_survivors
+from optimizer.search.compiled import choosing, fronts
+from optimizer.search.compiled.choosing import choose_survivors, keep_compromises
 from optimizer.search.ranking import rank_individuals, rank_survivors
-from optimizer.search.survival import rank_and_choose, survive_by_hypervolume
 from tests.support.looping import each
 
 UNKNOWN = np.empty(0, dtype=np.int64)
@@ -110,8 +110,8 @@ def test_compromises_are_those_of_the_definition(kind, seed):
 
 def test_more_fronts_than_the_table_holds_are_ranked_by_others(monkeypatch):
     """The pass says so, and what comes of it is what the plain definition says."""
-    monkeypatch.setattr(blocks, "MOST_ENTRIES", 64)
-    monkeypatch.setattr(workspace, "_KEPT", type("Fresh", (), {"workspace": None})())
+    monkeypatch.setattr(fronts, "MOST_ENTRIES", 64)
+    monkeypatch.setattr(choosing, "_KEPT", type("Fresh", (), {"workspace": None})())
     objectives, violations = np.arange(90.0)[:, None] + np.zeros((90, 3)), np.zeros(90)
     assert choose_survivors(objectives, violations, 60, UNKNOWN, (ROUNDS, REFERENCE)) is None
     order, kept = rank_and_choose(survive_by_hypervolume, objectives, violations, 60, UNKNOWN)
