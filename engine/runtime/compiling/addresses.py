@@ -16,7 +16,7 @@ from numba.core import cgutils
 from numba.core.sigutils import normalize_signature
 from numba.extending import intrinsic
 
-from engine.runtime.compiling.loops import compiled_part, compiled_unlocked
+from engine.runtime.compiling.loops import compiled_alone, compiled_unlocked
 
 Loop = TypeVar("Loop", bound=Callable[..., object])
 
@@ -32,7 +32,7 @@ def declare_loop(signature: str) -> Callable[[Loop], Loop]:
 
 def declare_part(signature: str) -> Callable[[Loop], Loop]:
     """The same, for a loop that Python does not call, which compiles sooner."""
-    return partial(_declare, compiled_part, signature)
+    return partial(_declare, compiled_alone, signature)
 
 
 def _declare(compile_loop: Callable[[Loop], Loop], signature: str, loop: Loop) -> Loop:

@@ -20,6 +20,10 @@ SET_ENVIRONMENT: Any = JITCPUCodegen.set_env
 class InnerCode(JITCodeLibrary):
     """Code of a loop, or of a function that only loops call."""
 
+    def _optimize_functions(self, ll_module: Any) -> None:  # noqa: ANN401 - llvmlite has no types
+        """Leave functions as they are: passes over all that is put together do the same again."""
+        ll_module.data_layout = self._codegen._data_layout
+
     def finalize(self) -> None:
         """Put together all that it calls; translate it if it is kept, or called by Python."""
         is_inner = [isinstance(loop._cache, NullCache) for loop in COMPILED]

@@ -250,17 +250,17 @@ def compiled_loop(loop: Loop) -> Loop:
 
 
 def compiled_part(loop: Loop) -> Loop:
-    """The same, for a loop that other loops call and Python does not, which compiles sooner."""
-    return _compile_loop(loop, no_cpython_wrapper=True)
+    """The same, for a loop that other loops call and Python does not: compiled within them."""
+    return _compile_loop(loop, is_kept=False, no_cpython_wrapper=True)
 
 
 def compiled_uncounted(loop: Loop) -> Loop:
-    """The same, for loops that make no arrays and call each other often.
+    """The same, for parts that make no arrays and call each other often.
 
     References to arrays that they hand on are not counted: two atomic operations each, which take
     longer than what such loops do. The caller of the first one holds the arrays.
     """
-    return _compile_loop(loop, no_cpython_wrapper=True, _nrt=False, forceinline=True)
+    return _compile_loop(loop, is_kept=False, no_cpython_wrapper=True, _nrt=False, forceinline=True)
 
 
 def compiled_unlocked(loop: Loop) -> Loop:
@@ -273,10 +273,16 @@ def compiled_inline(loop: Loop) -> Loop:
     return _compile_loop(loop, inline="always")
 
 
-def _compile_loop(loop: Loop, **options: object) -> Loop:
+def compiled_alone(loop: Loop) -> Loop:
+    """The same, for a loop that others call by its address."""
+    return _compile_loop(loop, no_cpython_wrapper=True)
+
+
+def _compile_loop(loop: Loop, *, is_kept: bool = True, **options: object) -> Loop:
     # An entry for C, which has no caller, would take long to compile.
     make = cast(Any, njit)(error_model="numpy", no_cfunc_wrapper=True, **options)
-    return cast(Loop, _cache_loop(make(loop)))
+    made = make(loop)
+    return cast(Loop, _cache_loop(made) if is_kept else made)
 
 
 def _cache_loop(loop: Any) -> Any:  # noqa: ANN401 - numba has no types
