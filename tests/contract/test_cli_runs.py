@@ -222,7 +222,8 @@ def test_a_loss_is_said_by_each_command_and_page(command, path, caplog):
     shutil.copy(path / "run.sqlite", "before")
     judge_briefly(path)
     shutil.copy("before", path / "run.sqlite")
-    said = RunStore.open(path).verify()
+    with RunStore.open(path) as store:
+        said = store.verify()
     assert said
     assert command("judge", "latest", "--folds", "0", "--null", "0").code == 0
     outcome = command("runs", "verify", path)

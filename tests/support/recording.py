@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from optimizer.search.generation import Generation, Population
+from optimizer.store.store import RunStore
 
 HEADER = {
     "created_at": "2026-11-21T09:30:15+00:00",
@@ -82,6 +83,12 @@ def assert_sound(store, newest):
     assert store.verify() == []
     assert_same_generation(make_generation(newest), store.last_generation())
     assert store.warnings == ()
+
+
+def find_damage(path):
+    """What a run's `verify` finds."""
+    with RunStore.open(path) as store:
+        return store.verify()
 
 
 def fill(store, count, start=0):

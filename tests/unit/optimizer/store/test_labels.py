@@ -10,7 +10,7 @@ from optimizer.errors import ConfigError, StoreError
 from optimizer.store import RunStore, delete_run, list_foreign_files, list_runs
 from optimizer.store.files import LABELS
 from optimizer.store.labels import MARK, Labels, change_labels, read_labels
-from tests.support.recording import HEADER, fill, make_generation
+from tests.support.recording import HEADER, fill, find_damage, make_generation
 
 ESCAPE, TURN, HALF = "\x1b[2J", "\u202e", "\udcff"
 WRONG_TAGS = (
@@ -117,4 +117,4 @@ def test_a_run_that_is_being_recorded_can_be_labelled_by_many(tmp_path):
         (summary,) = list_runs(tmp_path)
         assert (summary.status, sorted(summary.tags)) == ("running", ["t1", "t2", "t3", "t4"])
         store.record(make_generation(1))
-    assert RunStore.open(store.path).verify() == []
+    assert find_damage(store.path) == []
