@@ -10,8 +10,8 @@ from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer.config.settings import SearchSettings
 from optimizer.evidence.cscv import compare_halves
-from optimizer.search.evolution import Steps, initial_state
-from optimizer.search.generation import Evaluation, Floats, judged_population
+from optimizer.search.evolution import Evolution
+from optimizer.search.generation import Evaluation, Floats
 from optimizer.search.ranking import rank_individuals
 from strategy import Gene, GenomeLayout, LessThan, find_strategy
 
@@ -40,13 +40,9 @@ def _replay() -> None:
 def _search() -> None:
     """Search a problem that takes no time."""
     settings = SearchSettings(population=32, generations=2, archive=8)
-    problem = Corners()
-    steps, state = Steps(problem, settings), initial_state(problem, settings, None)
-    for number in range(settings.generations + 1):
-        brood = steps.breed(state, number)
-        evaluation = problem.evaluate(brood.genomes)
-        newcomers = judged_population(problem, brood.genomes, brood.lineage, evaluation)
-        state = steps.choose(state, brood, newcomers, number)
+    search = Evolution(problem := Corners(), settings)
+    while (genomes := search.ask()) is not None:
+        search.tell(problem.evaluate(genomes))
 
 
 class Corners:

@@ -8,10 +8,10 @@ import numpy.typing as npt
 
 from optimizer.formatting import evenly
 from optimizer.report.charts.progress import LEVELS
-from optimizer.search.evolution import find_front
 from optimizer.search.generation import Floats, Population
 from optimizer.store import GenerationSummary, RunStore
 from optimizer.store.result import RunHeader
+from optimizer.store.rows import front_population
 
 MOST_GENERATIONS = 200
 """More than this are not read: an even choice of them looks the same."""
@@ -72,8 +72,8 @@ def _load_population(store: RunStore, summary: GenerationSummary) -> tuple[Popul
         return front, front.objectives
     generation = store.generation(summary.number)
     population, archive = generation.population, generation.archive
-    best = archive.objectives if len(archive) else population.objectives[find_front(population)]
-    return population, best
+    best = archive if len(archive) else front_population(population)
+    return population, best.objectives
 
 
 def _median(objectives: Floats) -> Floats:

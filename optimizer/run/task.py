@@ -35,6 +35,7 @@ from optimizer.run.problem import EngineProblem
 from optimizer.run.remarks import late_remarks, limit_remarks, question_remarks
 from optimizer.run.sources import require_columns
 from optimizer.schedule import Schedule, list_dates
+from optimizer.search.compiling import compile_in_background
 from optimizer.search.evolution import Evolution
 from optimizer.search.generation import Floats, Generation, Search
 from optimizer.search.lattice import Exploration, Lattice, make_lattice
@@ -161,6 +162,7 @@ class Task:
         """Search of the task, from its beginning or after a generation."""
         if self.lattice is not None:
             return Exploration(problem, self.lattice, last)
+        compile_in_background()
         return Evolution(problem, self.config, last, warm_start)
 
     def _engine(

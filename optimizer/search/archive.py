@@ -69,15 +69,9 @@ Rule = Callable[[Floats, Floats, int, Ranking | None], Indices]
 def extend_archive(
     archive: Population, newcomers: Population, keep: int
 ) -> tuple[Population, Indices]:
-    """An archive after newcomers were judged.
+    """An archive after newcomers were judged, and which of these are in it [N].
 
-    Args:
-        archive: Before; mutually undominated, without equals.
-        newcomers: Any individuals.
-        keep: How many it holds at most.
-
-    Returns:
-        The archive, and which of the newcomers are in it [N].
+    It is mutually undominated, without equals, and holds `keep` at most.
     """
     unknown = np.full(newcomers.objectives.shape[1], np.nan)
     return update_archive(archive, newcomers, keep, unknown, unknown)[:2]
@@ -86,18 +80,10 @@ def extend_archive(
 def update_archive(
     archive: Population, newcomers: Population, keep: int, low: Floats, high: Floats
 ) -> tuple[Population, Indices, float]:
-    """An archive after newcomers were judged, and its hypervolume.
+    """The same, and the hypervolume of the archive in a box.
 
-    Args:
-        archive: As in `extend_archive`.
-        newcomers: As in `extend_archive`.
-        keep: As in `extend_archive`.
-        low: [O], best corner of the box of the hypervolume; NaN where it is not known.
-        high: [O], its worst corner.
-
-    Returns:
-        The archive, which of the newcomers are in it [N], and its hypervolume, 0 where that is not
-        known.
+    The box is given by its best and its worst corner, [O] each; where the best one is NaN the
+    hypervolume is 0.
     """
     both = Population.concat(archive, newcomers)
     if both.objectives.shape[1] == WHOLE_OBJECTIVES:
@@ -112,14 +98,9 @@ def update_archive(
 def find_compromises(
     objectives: Floats, violations: Floats, keep: int, low: Floats, high: Floats
 ) -> tuple[Indices, float]:
-    """Places [F] of the best compromises, rising, and the hypervolume of these.
+    """Places [F] of the best compromises, rising, and their hypervolume as of `update_archive`.
 
-    Args:
-        objectives: [P, O], of those kept before and of newcomers.
-        violations: [P], 0 where feasible; others are left out.
-        keep: As in `extend_archive`.
-        low: As in `update_archive`.
-        high: As in `update_archive`.
+    Of objectives [P, O] with violations [P]; only the feasible, of violation 0, can be.
     """
     feasible = (violations == 0).nonzero()[0]
     of_feasible = objectives.take(feasible, axis=0)
@@ -131,15 +112,9 @@ def find_compromises(
 
 
 def truncate_front(objectives: Floats, keep: int, rounds: int = ROUNDS) -> Indices:
-    """Members of a front that are kept when there are too many.
+    """Members of a front [F, O] that are kept, ascending, when there are more than `keep`.
 
-    Args:
-        objectives: [F, O], mutually undominated.
-        keep: How many, at least 1.
-        rounds: In how many rounds the others leave, at least 1.
-
-    Returns:
-        [min(F, keep)] indices, ascending.
+    The others leave in rounds; `keep` and `rounds` are 1 or more.
     """
     kept: Indices = np.arange(len(objectives))
     excess = len(kept) - keep
@@ -161,19 +136,15 @@ def truncate_front(objectives: Floats, keep: int, rounds: int = ROUNDS) -> Indic
 
 
 def contributions(objectives: Floats) -> Contributions:
-    """Loss to a front without each of its members.
+    """Loss [F] to a front [F, O] without each of its members, F at least 1.
 
     With two objectives that is its hypervolume contribution, with one and from four on its crowding
     distance. With three it is the contribution in whole cells: objectives are scaled by the front's
     extent to 0..1, times `CELLS`, rounded down, and the volume below `REFERENCE` counts that no
     other member dominates; where two are equal after rounding neither has any.
 
-    Args:
-        objectives: [F, O], mutually undominated, F at least 1.
-
-    Returns:
-        [F], 0 for the later ones of equals; for the first of the best in each objective infinite,
-        with three objectives `compiled.contributions.MOST`.
+    Later ones of equals have 0; the first of the best in each objective is infinite, with three
+    objectives `compiled.contributions.MOST`.
     """
     count, n_objectives = objectives.shape
     if n_objectives == 1 or n_objectives > CONTRIBUTION_OBJECTIVES:
@@ -187,13 +158,9 @@ def contributions(objectives: Floats) -> Contributions:
 
 
 def compute_box(objectives: Floats) -> tuple[Floats, Floats]:
-    """The box in which a run measures hypervolume: what its first feasible individuals span.
+    """The box in which a run measures hypervolume: what its first feasible individuals [P, O] span.
 
-    Args:
-        objectives: [P, O] of feasible individuals, P at least 1.
-
-    Returns:
-        Best and worst corner, [O] each; the worst is `MARGIN` beyond.
+    Best and worst corner, [O] each; the worst is `MARGIN` beyond.
     """
     low, high = objectives.min(axis=0), objectives.max(axis=0)
     extent = np.where(high > low, high - low, 1.0)
@@ -201,16 +168,10 @@ def compute_box(objectives: Floats) -> tuple[Floats, Floats]:
 
 
 def hypervolume(objectives: Floats, low: Floats, high: Floats) -> float:
-    """Volume that a front dominates below the worst corner of a box, in units of the box.
+    """Volume that a front [F, O] dominates below the worst corner of a box, in units of the box.
 
-    Args:
-        objectives: [F, O].
-        low: [O], best corner.
-        high: [O], worst corner; what lies beyond it does not count.
-
-    Returns:
-        0 or more; above 1 where the front lies beyond the best corner. With more than
-        `EXACT_OBJECTIVES` objectives an estimate within the box, at most 1.
+    It is above 1 where the front lies beyond the best corner; what lies beyond the worst does not
+    count. With more than `EXACT_OBJECTIVES` objectives it is an estimate within the box.
     """
     scaled = (objectives - low) / (high - low)
     # The library ends the process at anything but a number.
@@ -242,11 +203,10 @@ def _scale_objectives(objectives: Floats) -> Floats:
 
 
 def select_survival_rule(name: str, n_objectives: int) -> Rule:
-    """A rule of survival: objectives [P, O], violations [P], keep, ranking -> best first.
+    """The rule of survival of a name in `SearchSettings.survival`, for so many objectives.
 
-    Args:
-        name: As `SearchSettings.survival`.
-        n_objectives: O, which decides what ``"auto"`` is.
+    Of objectives [P, O], violations [P], how many to keep and a ranking, it gives indices
+    [min(P, keep)], best first.
     """
     if name == "auto":
         name = "hypervolume" if n_objectives <= CONTRIBUTION_OBJECTIVES else "reference"
@@ -261,19 +221,15 @@ def select_survival_rule(name: str, n_objectives: int) -> Rule:
 def survive_by_hypervolume(
     objectives: Floats, violations: Floats, keep: int, ranking: Ranking | None = None
 ) -> Indices:
-    """Choose who goes on, distinct fronts first, the last of them truncated by hypervolume.
+    """A rule of survival: distinct fronts first, the last of them truncated by hypervolume.
 
-    Args:
-        objectives: [P, O], as in `rank_individuals`.
-        violations: [P], as in `rank_individuals`.
-        keep: How many survive, at least 0.
-        ranking: That of `rank_individuals`, where it is known.
+    It differs from crowding in two ways. Of individuals with equal objectives only the first
+    counts, the others come after all fronts. And the front that does not fit loses in rounds those
+    of its members that contribute least (see `truncate_front`), while crowding judges all of them
+    at once.
 
-    Returns:
-        [min(P, keep)] indices, best first.
-
-    Raises:
-        OptimizerError: As in `rank_individuals`.
+    Source: Beume, Naujoks and Emmerich, "SMS-EMOA: multiobjective selection based on dominated
+    hypervolume", 2007; that it removes many at a time is a house rule.
     """
     ranking = ranking or rank_individuals(objectives, violations)
     ranks = _copies_last(violations, ranking)
@@ -292,20 +248,9 @@ def survive_by_hypervolume(
 def rank_and_choose(
     rule: Rule, objectives: Floats, violations: Floats, keep: int, elders: Indices
 ) -> tuple[Indices, Ranking]:
-    """Choose who goes on by a rule, and rank these.
+    """Who goes on by a rule, [min(P, keep)] indices, best first, and their ranking.
 
-    Args:
-        rule: Of survival.
-        objectives: [P, O], as in `rank_individuals`.
-        violations: [P], as in `rank_individuals`.
-        keep: How many survive, at least 1.
-        elders: As in `choose_survivors`.
-
-    Returns:
-        [min(P, keep)] indices, best first, and how `rank_individuals` ranks these.
-
-    Raises:
-        OptimizerError: As in `rank_individuals`.
+    Arguments as of a `Rule`, `elders` as of `choose_survivors`; errors as of `rank_individuals`.
     """
     if rule is survive_by_hypervolume and objectives.shape[1] == WHOLE_OBJECTIVES:
         rounds = ROUNDS, REFERENCE

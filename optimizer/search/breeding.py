@@ -69,17 +69,9 @@ class Brood:
 def settle(
     toolbox: Toolbox, layout: GenomeLayout, draws: Draws, count: int, warm_start: Floats
 ) -> Brood:
-    """The first newcomers: the strategy as published, the warm start, and a uniform sample.
+    """The first newcomers: the strategy as published, the warm start [N, G], and a uniform sample.
 
-    Args:
-        toolbox: Operators.
-        layout: Genes.
-        draws: Of the generation.
-        count: How many in all.
-        warm_start: [N, G] genomes to begin with, of which at most `count` less one are taken.
-
-    Returns:
-        The brood, each genome new.
+    Of the warm start at most `count` less one are taken; each genome of the brood is new.
     """
     genomes = toolbox.sample(draws("initial"), count=count)
     genomes[0] = layout.defaults
@@ -99,18 +91,7 @@ def generate_offspring(
     elders: tuple[Population, Population],
     plan: "BreedingPlan",
 ) -> Brood:
-    """Children of a population, none of them known.
-
-    Args:
-        toolbox: Operators.
-        layout: Genes.
-        draws: Of the generation.
-        elders: The population, and the archive, where elite parents come from.
-        plan: How many children, and by which operators.
-
-    Returns:
-        The brood.
-    """
+    """Children, none of them known, of elders: the population, and the archive of elite parents."""
     n_known = sum(map(len, elders))
     rows = np.empty((n_known + plan.count, len(layout)))
     pool = np.concatenate([each.genomes for each in elders], out=rows[:n_known])
@@ -142,15 +123,9 @@ def compute_rates(credits: Sequence[float]) -> tuple[float, ...]:
 def update_credits(
     credits: Sequence[float], tried: Sequence[int], admitted: Sequence[int]
 ) -> tuple[float, ...]:
-    """Credits after a generation.
+    """Credits [K] after a generation, from how many of each operator in `OPERATORS` were admitted.
 
-    Args:
-        credits: [K] before.
-        tried: Newcomers of each operator in `OPERATORS`.
-        admitted: How many of these the archive took.
-
-    Returns:
-        [K]; that of an operator that made none, and all when none was admitted, stay.
+    That of an operator that made none, and all when none was admitted, stay.
     """
     if not any(admitted):
         return tuple(credits)
@@ -161,15 +136,9 @@ def update_credits(
 
 
 def shares(rates: Sequence[float], count: int, offset: float) -> list[int]:
-    """Divide a count, each part its rate times the count rounded down or up.
+    """Parts of a count [K], each its rate times the count rounded down or up; rates [K] have sum 1.
 
-    Args:
-        rates: [K], sum 1.
-        count: What to divide.
-        offset: 0 to 1, random.
-
-    Returns:
-        [K], sum `count`.
+    The offset, 0 to 1, is random.
     """
     edges = [0]
     reached = 0.0
@@ -199,13 +168,8 @@ def _breed(
 ) -> None:
     """Breed children, repeats and broken constraints among them.
 
-    Args:
-        toolbox: Operators.
-        draws: Of the generation.
-        elders: The population, and the archive, where elite parents come from.
-        pool: [N, G], genomes of both.
-        plan: How many children, and by which operators.
-        children: [P, G] and [P, 4], receive genomes, and parents and operators.
+    `pool` [N, G] has the genomes of all elders; `children` [P, G] and [P, 4] receive genomes, and
+    parents and operators.
     """
     population, archive = elders
     has_elders = plan.elite > 0 and len(archive) > 0
@@ -276,18 +240,10 @@ def _distinct(
     *,
     is_bred: bool = False,
 ) -> Brood:
-    """Repair genomes and replace known ones; give up those that stay known.
+    """A brood of at most P legal genomes, each new: repeats are replaced, or given up.
 
-    Args:
-        toolbox: Operators.
-        layout: Bounds and constraints.
-        draws: Of the generation.
-        rows: [N + P, G], N genomes that exist already, and P as the operators left them.
-        lineage: [P, 4], of the latter.
-        is_bred: Whether a repeat is mutated before it is drawn anew; the first newcomers are not.
-
-    Returns:
-        Legal genomes, each new and there only once, at most P.
+    `rows` [N + P, G] are N genomes that exist already, and P as the operators left them, with a
+    lineage [P, 4]. A repeat is mutated before it is drawn anew, but not of the first newcomers.
     """
     n_known, is_repaired = len(rows) - len(lineage), np.empty(len(lineage), dtype=np.bool_)
     given = toolbox.mutate.keywords

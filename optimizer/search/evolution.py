@@ -1,4 +1,4 @@
-"""NSGA-II on whole arrays: a generator of frozen generations that prints and writes nothing.
+"""NSGA-II on whole arrays: asks for evaluations, tells frozen generations, and writes nothing.
 
 A generation depends on the seed, its number and the population before it, and on nothing else.
 That is why a population is all that must be kept to go on with the same bits, and why threads,
@@ -9,9 +9,9 @@ NSGA-II", 2002; that no genome is evaluated twice is a house rule, because it bu
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
 
@@ -28,7 +28,6 @@ from optimizer.search.archive import (
 from optimizer.search.breeding import (
     ADAPTED,
     BreedingPlan,
-    Brood,
     compute_rates,
     generate_offspring,
     repair_genomes,
@@ -36,7 +35,6 @@ from optimizer.search.breeding import (
     update_credits,
 )
 from optimizer.search.compiled.variation import Seen
-from optimizer.search.compiling import compile_in_background
 from optimizer.search.generation import (
     LINEAGE,
     OPERATORS,
@@ -50,18 +48,16 @@ from optimizer.search.generation import (
     Population,
     Problem,
     Serials,
-    advance,
     empty_population,
     final_front,
     fresh_memory,
     from_numbers,
     judged_population,
-    order_genomes,
     to_numbers,
 )
 from optimizer.search.operators import make_toolbox
 from optimizer.search.randomness import Draws
-from optimizer.search.ranking import Ranking, first_front
+from optimizer.search.ranking import Ranking
 from strategy import GenomeLayout
 
 STIR = 0.5
@@ -79,29 +75,115 @@ STEPS = 128
 """Steps from one bound to the other of a gene that is not whole."""
 
 
-@dataclass(frozen=True)
-class State:
-    """State of a search between two generations."""
+class Evolution:
+    """A genetic search that its caller evaluates; see `generation.Search`.
 
-    population: Population  # the survivors
-    archive: Population  # the best compromises so far
-    memory: Memory  # what must be known beside them
-    hypervolume: float = 0.0  # of the archive, 0 before it can be measured
-    ranking: Ranking | None = None  # of the survivors, if known
+    It begins with generation 0 (the strategy's default genome, the warm start and a uniform
+    sample), or after the last generation of a run with the same problem and settings: the bits of
+    all that follow are those of the run that was never interrupted. A population is smaller than
+    asked only when no further distinct individual was found.
 
+    Args:
+        problem: What to search and how to judge it.
+        settings: How to search, up to generation `settings.generations`.
+        resume_from: That last generation.
+        warm_start: [N, G] genomes to begin with, beside the default one; they are repaired.
+    """
 
-def initial_state(problem: Problem, settings: SearchSettings, last: Generation | None) -> State:
-    """The state after a generation, or before the first."""
-    n_genes, n_objectives = len(problem.layout), problem.n_objectives
-    empty = empty_population(n_genes, n_objectives)
-    memory = fresh_memory(len(ADAPTED), n_objectives)
-    if last is None:
-        return State(empty, empty, memory)
-    if len(last.memory):
-        memory = from_numbers(last.memory, n_objectives)
-        return State(last.population, last.archive, memory, last.hypervolume)
-    archive, _ = extend_archive(empty, last.population, settings.archive)
-    return State(last.population, archive, memory)
+    def __init__(
+        self,
+        problem: Problem,
+        settings: SearchSettings,
+        resume_from: Generation | None = None,
+        warm_start: Floats | None = None,
+    ) -> None:
+        self._problem, self._settings = problem, settings
+        self._warm_start = np.empty((0, len(problem.layout))) if warm_start is None else warm_start
+        self._toolbox = make_toolbox(problem, settings)
+        is_large = settings.population >= FEWEST_FOR_A_THREAD
+        self._thread = ThreadPoolExecutor(1, "search") if is_large else None
+        self._draws = Draws(settings.seed, self._thread)
+        self._number = 0
+        self._ranking: Ranking | None = None
+        self._population = self._archive = empty_population(
+            len(problem.layout), problem.n_objectives
+        )
+        self._memory = fresh_memory(len(ADAPTED), problem.n_objectives)
+        if resume_from is not None:
+            self._number, self._population = resume_from.number + 1, resume_from.population
+            self._archive = resume_from.archive
+            self._memory = from_numbers(resume_from.memory, problem.n_objectives)
+
+    def ask(self) -> Floats | None:
+        """See `Search.ask`."""
+        settings, layout, number = self._settings, self._problem.layout, self._number
+        if number > settings.generations:
+            return None
+        self._started = perf_counter()
+        draws = self._draws.switch_generation(number)
+        if number == 0:
+            brood = settle(self._toolbox, layout, draws, settings.population, self._warm_start)
+        else:
+            plan = plan_generation(settings, self._memory, number, self._ranking)
+            elders = self._population, self._archive
+            brood = generate_offspring(self._toolbox, layout, draws, elders, plan)
+        if number < settings.generations:
+            self._draws.begin_next()
+        brood.lineage[:, 0] = self._memory.evaluated + np.arange(len(brood))
+        self._brood = brood
+        return brood.genomes
+
+    def tell(self, evaluation: Evaluation) -> Generation:
+        """See `Search.tell`."""
+        settings, number, brood, before = self._settings, self._number, self._brood, self._memory
+        newcomers = judged_population(self._problem, brood.genomes, brood.lineage, evaluation)
+        low, high = update_box(before, newcomers)
+        # Archive and survivors do not know each other, and either takes as long.
+        work = partial(update_archive, self._archive, newcomers, settings.archive, low, high)
+        archiving = work if self._thread is None else self._thread.submit(work).result
+        self._population, self._ranking = self._choose_survivors(newcomers)
+        self._archive, admitted, size = archiving()
+        codes = newcomers.lineage[:, 3]
+        is_stirred = number > 0 and is_stagnant(settings, before, number)
+        has_grown = size > before.best * (1.0 + TRIFLE)
+        self._memory = Memory(
+            evaluated=before.evaluated + len(newcomers),
+            best=size if has_grown else before.best,
+            grown_at=number if has_grown else before.grown_at,
+            stirred_at=number if is_stirred else before.stirred_at,
+            credits=update_credits(before.credits, _counts(codes), _counts(codes[admitted])),
+            low=low,
+            high=high,
+        )
+        self._number += 1
+        return Generation(
+            number=number,
+            population=self._population,
+            evaluated=len(newcomers),
+            seconds=perf_counter() - self._started,
+            repaired=int(np.count_nonzero(brood.is_repaired)),
+            rejected=count_failures(self._problem.failure_names, newcomers.failures),
+            archive=self._archive,
+            memory=to_numbers(self._memory),
+            hypervolume=size,
+        )
+
+    def _choose_survivors(self, newcomers: Population) -> tuple[Population, Ranking]:
+        """The best of parents and newcomers, best first, and their ranking; of equals the old."""
+        settings, parents = self._settings, self._population
+        is_answered = self._number > 0 and is_stagnant(settings, self._memory, self._number)
+        if self._number == 0 or (is_answered and settings.on_stagnation == "restart"):
+            parents = newcomers.take(NONE)
+        both = Population.concat(parents, newcomers)
+        elders = self._ranking.ranks if self._ranking and len(parents) else NONE
+        order, ranking = rank_and_choose(
+            self._toolbox.survive.func,
+            both.objectives,
+            both.violations,
+            settings.population,
+            elders,
+        )
+        return both.take(order), ranking
 
 
 def update_box(memory: Memory, newcomers: Population) -> tuple[Floats, Floats]:
@@ -117,23 +199,10 @@ def is_stagnant(settings: SearchSettings, memory: Memory, number: int) -> bool:
     return settings.patience is not None and number - last > settings.patience
 
 
-def is_new_start(settings: SearchSettings, memory: Memory, number: int) -> bool:
-    """True if no member of the population before goes on."""
-    is_answered = number > 0 and is_stagnant(settings, memory, number)
-    return is_answered and settings.on_stagnation == "restart"
-
-
 def plan_generation(
     settings: SearchSettings, memory: Memory, number: int, ranking: Ranking | None = None
 ) -> BreedingPlan:
-    """How to breed a generation.
-
-    Args:
-        settings: Of the search.
-        memory: What is known before it.
-        number: Of the generation.
-        ranking: Of the parents, where it is known.
-    """
+    """How to breed a generation, from the memory before it and the ranking of its parents."""
     answers = {"immigrants": STIR, "restart": 1.0}
     answer = answers[settings.on_stagnation] if is_stagnant(settings, memory, number) else 0.0
     rates = compute_rates(memory.credits if settings.adapt else (1.0,) * len(memory.credits))
@@ -146,88 +215,6 @@ def plan_generation(
     )
 
 
-class Steps:
-    """Makes generations.
-
-    Args:
-        problem: What to search and how to judge it.
-        settings: How to search.
-        warm_start: [N, G] genomes to begin with, if there are any.
-    """
-
-    def __init__(
-        self, problem: Problem, settings: SearchSettings, warm_start: Floats | None = None
-    ) -> None:
-        self._problem, self._settings = problem, settings
-        self._warm_start = np.empty((0, len(problem.layout))) if warm_start is None else warm_start
-        self._toolbox = make_toolbox(problem, settings)
-        self._rule = self._toolbox.survive.func
-        is_large = settings.population >= FEWEST_FOR_A_THREAD
-        self._thread = ThreadPoolExecutor(1, "search") if is_large else None
-        self._draws = Draws(settings.seed, self._thread)
-
-    def breed(self, state: State, number: int) -> Brood:
-        """The newcomers of a generation, numbered in the order in which all were bred."""
-        brood = self._brood(state, number)
-        if number < self._settings.generations:
-            self._draws.begin_next()
-        first = state.memory.evaluated
-        brood.lineage[:, 0] = np.arange(first, first + len(brood))
-        return brood
-
-    def choose(self, state: State, brood: Brood, newcomers: Population, number: int) -> State:
-        """The state after a brood was judged, as newcomers in its order.
-
-        Equal arguments give equal bits.
-        """
-        settings, before = self._settings, state.memory
-        low, high = update_box(before, newcomers)
-        # Archive and survivors do not know each other, and either takes as long.
-        work = partial(update_archive, state.archive, newcomers, settings.archive, low, high)
-        archiving = work if self._thread is None else self._thread.submit(work).result
-        population, ranking = self._choose_survivors(state, newcomers, number)
-        archive, admitted, size = archiving()
-        codes = newcomers.lineage[:, 3]
-        is_stirred = number > 0 and is_stagnant(settings, before, number)
-        has_grown = size > before.best * (1.0 + TRIFLE)
-        memory = Memory(
-            evaluated=before.evaluated + len(newcomers),
-            best=size if has_grown else before.best,
-            grown_at=number if has_grown else before.grown_at,
-            stirred_at=number if is_stirred else before.stirred_at,
-            credits=update_credits(before.credits, _counts(codes), _counts(codes[admitted])),
-            low=low,
-            high=high,
-        )
-        return State(population.freeze(), archive, memory, size, ranking)
-
-    def _brood(self, state: State, number: int) -> Brood:
-        settings, layout = self._settings, self._problem.layout
-        draws = self._draws.switch_generation(number)
-        if number == 0:
-            return settle(self._toolbox, layout, draws, settings.population, self._warm_start)
-        plan = plan_generation(settings, state.memory, number, state.ranking)
-        elders = state.population, state.archive
-        return generate_offspring(self._toolbox, layout, draws, elders, plan)
-
-    def _choose_survivors(
-        self, state: State, newcomers: Population, number: int
-    ) -> tuple[Population, Ranking]:
-        """The best of parents and newcomers, best first, and their ranking.
-
-        Of equals the old come first.
-        """
-        settings, parents = self._settings, state.population
-        if number == 0 or is_new_start(settings, state.memory, number):
-            parents = newcomers.take(NONE)
-        both = Population.concat(parents, newcomers)
-        elders = state.ranking.ranks if state.ranking and len(parents) else NONE
-        order, ranking = rank_and_choose(
-            self._rule, both.objectives, both.violations, settings.population, elders
-        )
-        return both.take(order), ranking
-
-
 def _counts(codes: Indices) -> list[int]:
     """How many individuals each operator made."""
     counts: list[int] = np.bincount(codes, minlength=len(OPERATORS)).tolist()
@@ -235,15 +222,12 @@ def _counts(codes: Indices) -> list[int]:
 
 
 def stop_reason(settings: SearchSettings, generation: Generation, seconds: float) -> str:
-    """Why to stop after a generation before the last one planned.
+    """Name of the knob that ends a search after its newest generation; empty to go on.
 
-    Args:
-        settings: With the limits; those that are None never stop.
-        generation: The newest.
-        seconds: How long this process has searched.
-
-    Returns:
-        The name of the knob, or an empty string to go on.
+    Generations, evaluations and the plateau of the hypervolume are the same on every machine, so
+    the same seed ends with the same front. Seconds, of search by this process, are not: a limit of
+    time cuts a run wherever this machine has come to. Everything up to there has the bits of the
+    run without a limit, and the run can go on from there.
     """
     limit, plateau = settings.max_evaluations, settings.plateau
     if limit is not None or plateau is not None:
@@ -258,15 +242,11 @@ def stop_reason(settings: SearchSettings, generation: Generation, seconds: float
 
 
 def neighbours(layout: GenomeLayout, genomes: Floats) -> tuple[Floats, np.ndarray]:
-    """All genomes one step away, each once.
+    """All legal genomes [N, G] one step away from genomes [F, G], each once, and not among them.
 
-    Args:
-        layout: Bounds and constraints.
-        genomes: [F, G], legal.
-
-    Returns:
-        [N, G] legal genomes, none of them among `genomes`, those of the first genome first; and
-        [N], the place of the genome that each is a neighbour of.
+    One gene differs by one step: its own where it has one, 1 for whole genes, 1/128 of the span of
+    bounds for the others; or by the option of a gene without order. Those of the first genome come
+    first; [N] is the place of the genome that each is a neighbour of.
     """
     grid = layout.grid
     spans = grid.high - grid.low
@@ -283,7 +263,8 @@ def neighbours(layout: GenomeLayout, genomes: Floats) -> tuple[Floats, np.ndarra
 def list_neighbours(layout: GenomeLayout, last: Generation, at_most: int) -> tuple[Floats, Serials]:
     """Neighbours [N, G] of the front of the last generation, and their lineage [N, 4].
 
-    There are `at_most` at most; those of members that would be missed most come first.
+    There are `at_most` at most; those of members that would be missed most come first. The front
+    alone decides them, so that polishing adds no randomness and needs no record.
     """
     archive = last.archive
     if not len(archive) or at_most <= 0:
@@ -314,108 +295,11 @@ def polish_front(last: Generation, judged: Population, keep: int) -> Population:
     return final_front(replace(last, archive=archive))
 
 
-def evolve(
-    problem: Problem,
-    settings: SearchSettings,
-    *,
-    resume_from: Generation | None = None,
-    warm_start: Floats | None = None,
-) -> Iterator[Generation]:
-    """Search, one generation at a time.
-
-    Args:
-        problem: What to search and how to judge it.
-        settings: How to search.
-        resume_from: The last generation of a run with the same problem and settings; the bits of
-            all that follow are those of the run that was never interrupted.
-        warm_start: [N, G] genomes to begin with, beside the default one; they are repaired.
-
-    Yields:
-        Generations 0 (the strategy's default genome, the warm start and a uniform sample) to
-        `settings.generations`, or those after `resume_from`. Arrays are read-only. A population is
-        smaller than asked only when no further distinct individual was found.
-
-    Raises:
-        OptimizerError: When an evaluation contradicts itself.
-    """
-    yield from advance(Evolution(problem, settings, resume_from, warm_start), problem)
-
-
-class Evolution:
-    """A genetic search, evaluated by its caller; arguments as of `evolve`."""
-
-    def __init__(
-        self,
-        problem: Problem,
-        settings: SearchSettings,
-        resume_from: Generation | None = None,
-        warm_start: Floats | None = None,
-    ) -> None:
-        self._problem, self._last_number = problem, settings.generations
-        self._number = 0 if resume_from is None else resume_from.number + 1
-        self._state = initial_state(problem, settings, resume_from)
-        compile_in_background()
-        self._steps = Steps(problem, settings, warm_start)
-
-    def ask(self) -> Floats | None:
-        """See `Search.ask`."""
-        if self._number > self._last_number:
-            return None
-        self._started = perf_counter()
-        self._brood = self._steps.breed(self._state, self._number)
-        return self._brood.genomes
-
-    def tell(self, evaluation: Evaluation) -> Generation:
-        """See `Search.tell`."""
-        number, brood, before = self._number, self._brood, self._state.memory.evaluated
-        newcomers = judged_population(self._problem, brood.genomes, brood.lineage, evaluation)
-        self._state = state = self._steps.choose(self._state, brood, newcomers, number)
-        self._number += 1
-        return Generation(
-            number=number,
-            population=state.population,
-            evaluated=state.memory.evaluated - before,
-            seconds=perf_counter() - self._started,
-            repaired=int(np.count_nonzero(brood.is_repaired)),
-            rejected=count_failures(self._problem.failure_names, newcomers.failures),
-            archive=state.archive,
-            memory=to_numbers(state.memory),
-            hypervolume=state.hypervolume,
-        )
-
-
-def find_front(population: Population) -> Indices:
-    """Find the feasible members that no other dominates.
-
-    Args:
-        population: Any population; it may be without a feasible member.
-
-    Returns:
-        [F] indices of distinct genomes, sorted by genome, the first gene first. Members with equal
-        objectives but different genomes all belong to it.
-    """
-    feasible = np.flatnonzero(population.violations == 0)
-    if not feasible.size:
-        return feasible
-    front: Indices = feasible[first_front(population.objectives[feasible])]
-    front = front[order_genomes(population.genomes[front])]
-    genomes = population.genomes[front]
-    is_new = np.ones(len(front), dtype=np.bool_)
-    is_new[1:] = (genomes[1:] != genomes[:-1]).any(axis=1)
-    distinct: Indices = front[is_new]
-    return distinct
-
-
 def front_hash(genomes: Floats, objectives: Floats) -> str:
-    """Fingerprint of a front, the same for any order of its members and on any machine.
+    """Fingerprint of genomes [F, G] with objectives [F, O], the same for any order of members.
 
-    Args:
-        genomes: [F, G].
-        objectives: [F, O], in the order of `genomes`.
-
-    Returns:
-        Hexadecimal SHA-256 over both shapes (int64) and then both arrays (float64), everything
-        little-endian, members sorted by genome and then by objectives.
+    Hexadecimal SHA-256 over both shapes (int64) and then both arrays (float64), everything
+    little-endian, members sorted by genome and then by objectives.
     """
     order = np.lexsort(np.hstack([genomes, objectives]).T[::-1])
     digest = hashlib.sha256()
@@ -427,11 +311,6 @@ def front_hash(genomes: Floats, objectives: Floats) -> str:
 
 
 def count_failures(names: Sequence[str], failures: Codes) -> dict[str, int]:
-    """How many individuals failed for which reason; only reasons that occurred.
-
-    Args:
-        names: Of the failure codes, the first of them empty.
-        failures: [P] codes.
-    """
+    """How many individuals failed for which reason, by codes [P]; only reasons that occurred."""
     counts = np.bincount(failures, minlength=len(names)).tolist()
     return {name: count for name, count in zip(names[1:], counts[1:], strict=True) if count}

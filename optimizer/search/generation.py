@@ -1,6 +1,6 @@
 """Problem of a search, and results of its steps: evaluations, populations, generations, memory."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -152,12 +152,7 @@ class Memory:
 
 
 def fresh_memory(n_operators: int, n_objectives: int) -> Memory:
-    """Memory of a search before it begins.
-
-    Args:
-        n_operators: K; all are trusted alike.
-        n_objectives: O.
-    """
+    """Memory of a search with so many operators, all trusted alike, before it begins."""
     unknown = np.full(n_objectives, np.nan)
     return Memory(0, 0.0, 0, 0, (1.0,) * n_operators, unknown, unknown)
 
@@ -169,11 +164,7 @@ def to_numbers(memory: Memory) -> Floats:
 
 
 def from_numbers(numbers: Floats, n_objectives: int) -> Memory:
-    """The memory that `to_numbers` wrote.
-
-    Args:
-        numbers: [S].
-        n_objectives: O.
+    """The memory of a search for so many objectives that `to_numbers` wrote.
 
     Raises:
         OptimizerError: When they are no numbers of a memory.
@@ -225,17 +216,6 @@ class Search(Protocol):
         Raises:
             OptimizerError: When an evaluation contradicts itself.
         """
-
-
-def advance(search: Search, problem: Problem) -> Iterator[Generation]:
-    """The generations of a search, judged by a problem."""
-    while (genomes := search.ask()) is not None:
-        yield search.tell(evaluate_genomes(problem, genomes))
-
-
-def evaluate_genomes(problem: Problem, genomes: Floats) -> Evaluation:
-    """How a problem judges genomes [P, G]; it is not asked about none."""
-    return problem.evaluate(genomes) if len(genomes) else no_evaluation(problem.n_objectives)
 
 
 def no_evaluation(n_objectives: int) -> Evaluation:

@@ -92,15 +92,9 @@ class Lattice:
 
 
 def make_lattice(layout: GenomeLayout, steps: Mapping[str, float]) -> Lattice:
-    """A grid from the step of each gene that varies.
+    """A grid from the step of each gene that varies, from its low bound up to its high one.
 
-    Args:
-        layout: Genes; those without a step keep their default.
-        steps: Gene name to step: its values are the low bound, that plus the step, and so on up
-            to the high bound.
-
-    Returns:
-        The grid.
+    Genes without a step keep their default.
 
     Raises:
         ConfigError: When no gene has a step, a step is not above 0, not whole for a whole gene, or
@@ -149,12 +143,7 @@ def _values(gene: Gene, step: float) -> Floats:
 
 
 class Exploration:
-    """A search of every legal point of a grid that its caller evaluates.
-
-    Args:
-        problem: How to judge.
-        lattice: Which points.
-        resume_from: The last chunk of an interrupted search of the same grid.
+    """A search of every legal point of a grid that its caller evaluates, also after a last chunk.
 
     A generation is a chunk. Its population is the archive, or without a feasible individual the
     nearest one so far.

@@ -45,14 +45,8 @@ def plain(genomes: Floats) -> Floats:
 def squarings(eta: int) -> int:
     """Count the squarings that make the power eta + 1, and the square roots that make its root.
 
-    Args:
-        eta: Distribution index, one of `ETAS`.
-
-    Returns:
-        1 to 6.
-
     Raises:
-        ConfigError: When `eta` is not legal.
+        ConfigError: When `eta`, a distribution index, is none of `ETAS`.
     """
     if eta not in ETAS:
         raise ConfigError(
@@ -63,15 +57,9 @@ def squarings(eta: int) -> int:
 
 
 def sample_genomes(rng: np.random.Generator, layout: GenomeLayout, count: int) -> Floats:
-    """Draw individuals uniformly between their bounds, both included.
+    """Draw individuals [count, G] uniformly between their bounds, both included.
 
-    Args:
-        rng: Random stream.
-        layout: Bounds and kinds of the genes.
-        count: Number of individuals.
-
-    Returns:
-        [count, G]; whole genes are uniform over whole values. Constraints are not repaired.
+    Whole genes are uniform over whole values. Constraints are not repaired.
     """
     genomes = np.empty((count, len(layout)))
     draws = rng.random((count * len(layout),))
@@ -80,19 +68,11 @@ def sample_genomes(rng: np.random.Generator, layout: GenomeLayout, count: int) -
 
 
 def select_parents(rng: np.random.Generator, ranking: Ranking, count: int) -> Indices:
-    """Choose parents by binary tournaments.
+    """Choose parents by binary tournaments, [count] indices into a ranked population.
 
     Contestants come from one random permutation of the population after another, so that each
     individual takes part equally often. The better rank wins, then the wider crowding; the one who
     was drawn first wins a tie.
-
-    Args:
-        rng: Random stream.
-        ranking: Where each of P individuals stands, P at least 1.
-        count: Number of parents.
-
-    Returns:
-        [count] indices into the population.
     """
     n_individuals = len(ranking.ranks)
     n_permutations = -(-2 * count // n_individuals)
@@ -111,23 +91,13 @@ def cross_simulated_binary(
     probability: float,
     both: bool = True,
 ) -> Floats:
-    """Cross neighbouring parents (0 with 1, 2 with 3, ...) by bounded simulated binary crossover.
+    """Cross neighbouring parents [P, G] (0 with 1, ...) by bounded simulated binary crossover.
 
-    Args:
-        rng: Random stream.
-        parents: [P, G] inside their bounds; the last one of an odd number is only copied.
-        layout: Bounds and kinds of the genes.
-        eta: Distribution index, one of `ETAS`.
-        probability: Chance that a pair is crossed; each of its genes then is with chance 1/2.
-        both: Whether both children of a pair are wanted, else the first alone.
-
-    Returns:
-        [P, G] or [P / 2, G] children inside their bounds, whole genes rounded. Genes on which a
-        pair agrees stay as they are; where a pair that is crossed differs in a gene without order,
-        each child has either parent's, as likely. Constraints are not repaired.
-
-    Raises:
-        ConfigError: When `eta` is not legal.
+    A pair is crossed with a probability, each of its genes then with chance 1/2; the last one of an
+    odd number is only copied. Children [P, G], or with not `both` the first of each pair [P / 2,
+    G], are inside their bounds, whole genes rounded. Genes on which a pair agrees stay as they are;
+    where a pair that is crossed differs in a gene without order, each child has either parent's, as
+    likely. Constraints are not repaired. `eta` is the distribution index, as of `squarings`.
     """
     n_squarings = squarings(eta)
     n_pairs = len(parents) // 2
@@ -148,22 +118,12 @@ def mutate_polynomial(
     eta: int,
     probability: float,
 ) -> Floats:
-    """Move single genes by bounded polynomial mutation.
+    """Move single genes of genomes [P, G], each with a probability, by bounded polynomial mutation.
 
-    Args:
-        rng: Random stream.
-        genomes: [P, G] inside their bounds.
-        layout: Bounds and kinds of the genes; a gene whose bounds are equal is frozen.
-        eta: Distribution index, one of `ETAS`.
-        probability: Chance of each gene that is not frozen to be mutated.
-
-    Returns:
-        [P, G] inside their bounds. A mutated whole gene moves by at least one, towards the inside
-        where it stands at a bound; one without order becomes one of its other options, each as
-        likely. Constraints are not repaired.
-
-    Raises:
-        ConfigError: When `eta` is not legal.
+    Mutants [P, G] are inside their bounds; a gene whose bounds are equal is frozen. A mutated whole
+    gene moves by at least one, towards the inside where it stands at a bound; one without order
+    becomes one of its other options, each as likely. Constraints are not repaired. `eta` is the
+    distribution index, as of `squarings`.
     """
     return _mutate_parts(rng, genomes, layout, ((len(genomes), eta),), probability)
 
@@ -171,16 +131,9 @@ def mutate_polynomial(
 def exchange_genes(
     rng: np.random.Generator, mothers: Floats, fathers: Floats, share: float
 ) -> Floats:
-    """Give each child some genes of its father, the rest of its mother.
+    """Give each child [P, G] some genes of its father, with a chance, and the rest of its mother.
 
-    Args:
-        rng: Random stream.
-        mothers: [P, G].
-        fathers: [P, G].
-        share: Chance of each gene to be the father's, 0 to 1.
-
-    Returns:
-        [P, G]; inside the bounds when the parents are. Constraints are not repaired.
+    It is inside the bounds when its parents are. Constraints are not repaired.
 
     Source: Syswerda, "Uniform crossover in genetic algorithms", 1989.
     """
@@ -190,22 +143,12 @@ def exchange_genes(
 def move_by_difference(
     rng: np.random.Generator, parents: Floats, ahead: Floats, behind: Floats, layout: GenomeLayout
 ) -> Floats:
-    """Move parents along the difference of two others, in some of their genes.
+    """Move parents [P, G] along differences [P, G] of two others, in some of their genes.
 
     Step and share of genes are drawn anew for each child: the step is uniform from 1/4 to 1, the
     chance of a gene is one of 1/8, 1/2 and 1. One gene at least moves. Where a child would leave
     its bounds it goes half of the way from its parent to the bound. A gene without order moves to
-    where the difference ends, if it is one.
-
-    Args:
-        rng: Random stream.
-        parents: [P, G] inside their bounds.
-        ahead: [P, G], where differences end.
-        behind: [P, G], where they begin.
-        layout: Bounds and kinds of the genes.
-
-    Returns:
-        [P, G] inside their bounds, whole genes rounded. Constraints are not repaired.
+    where the difference ends, if it is one. Whole genes are rounded; constraints are not repaired.
 
     Source: Storn and Price, "Differential evolution", 1997; steps and shares are a house rule.
     """
@@ -219,17 +162,7 @@ def move_by_difference(
 def nudge_genomes(
     rng: np.random.Generator, genomes: Floats, layout: GenomeLayout, probability: float
 ) -> Floats:
-    """Mutate genes, half of the genomes finely and half coarsely.
-
-    Args:
-        rng: Random stream.
-        genomes: [P, G] inside their bounds.
-        layout: Bounds and kinds of the genes.
-        probability: Chance of each gene that is not frozen, as of `nudge_chance`.
-
-    Returns:
-        [P, G] inside their bounds. Constraints are not repaired.
-    """
+    """Mutate genes of genomes [P, G] with a probability, half finely and half coarsely."""
     half = len(genomes) // 2
     parts = (half, FINE), (len(genomes) - half, COARSE)
     return _mutate_parts(rng, genomes, layout, parts, probability)
@@ -259,25 +192,21 @@ def _mutate_parts(
 
 
 def make_toolbox(problem: Problem, settings: SearchSettings) -> Toolbox:
-    """Bind the operators to a problem's genes and a run's settings.
+    """Bind the operators to a problem's genes and a run's settings: arrays in and arrays out.
 
-    Args:
-        problem: Genes and judgement.
-        settings: Probabilities and distribution indices.
+    A person who knows DEAP finds `mate`, `mutate`, `select` and `evaluate` under their usual names
+    and may register another operator in their place. The words:
 
-    Returns:
-        A toolbox with these words, arrays in and arrays out:
-
-        - ``sample(rng, count=n) -> [n, G]``
-        - ``select(rng, ranking, count) -> [count]`` indices of parents
-        - ``mate(rng, parents [P, G], both=True) -> [P, G]``; without both the first of each pair
-        - ``mutate(rng, genomes [P, G]) -> [P, G]``
-        - ``exchange(rng, mothers [P, G], fathers [P, G]) -> [P, G]``
-        - ``differ(rng, parents [P, G], ahead [P, G], behind [P, G]) -> [P, G]``
-        - ``nudge(rng, genomes [P, G]) -> [P, G]``
-        - ``evaluate(genomes [P, G]) -> Evaluation``
-        - ``rank(objectives [P, O], violations [P]) -> Ranking``
-        - ``survive(objectives [P, O], violations [P], keep, ranking) -> [keep]``, best first
+    - ``sample(rng, count=n) -> [n, G]``
+    - ``select(rng, ranking, count) -> [count]`` indices of parents
+    - ``mate(rng, parents [P, G], both=True) -> [P, G]``; without both the first of each pair
+    - ``mutate(rng, genomes [P, G]) -> [P, G]``
+    - ``exchange(rng, mothers [P, G], fathers [P, G]) -> [P, G]``
+    - ``differ(rng, parents [P, G], ahead [P, G], behind [P, G]) -> [P, G]``
+    - ``nudge(rng, genomes [P, G]) -> [P, G]``
+    - ``evaluate(genomes [P, G]) -> Evaluation``
+    - ``rank(objectives [P, O], violations [P]) -> Ranking``
+    - ``survive(objectives [P, O], violations [P], keep, ranking) -> [keep]``, best first
     """
     layout = problem.layout
     chance = settings.mutation_probability

@@ -86,30 +86,18 @@ SPARE_SHARE = 8
 
 
 def stream(seed: int, generation: int, purpose: str) -> np.random.Generator:
-    """Open the random stream at an address.
-
-    Args:
-        seed: Seed of the run, 0 to `MAX_SEED`.
-        generation: Number of the generation, 0 to `MAX_GENERATION`.
-        purpose: A name in `PURPOSES`.
-
-    Returns:
-        A generator at the start of its stream; equal addresses give equal bits.
+    """Open the random stream at an address, at its start; equal addresses give equal bits.
 
     Raises:
         ConfigError: When the seed or the generation is out of range.
-        KeyError: When the purpose is not in the table.
+        KeyError: When the purpose is none of `PURPOSES`.
     """
     key = np.array(build_key(seed, generation, purpose), dtype=np.uint64)
     return np.random.Generator(np.random.Philox(key=key))
 
 
 def draw_words(seed: int, index: int, purpose: str, count: int) -> Words:
-    """The first words [count] of the stream of a market, resample or member, by its `index`.
-
-    Raises:
-        ConfigError: When seed or index is out of range.
-    """
+    """The first words [count] of the stream of a market, resample or member, by its `index`."""
     raw: Words = stream(seed, index, purpose).bit_generator.random_raw(count)
     return raw
 
@@ -139,13 +127,10 @@ def _check_range(name: str, value: int, largest: int) -> None:
 
 @compiled_unlocked
 def draw(fills: Unsigned, n_rounds: int, out: Floats) -> None:
-    """Draw whole blocks of several addresses.
+    """Draw whole blocks of several addresses, fills [N, `FILL`], into `out` [M], from 0 up to 1.
 
-    Args:
-        fills: [N, `FILL`].
-        n_rounds: `ROUNDS` less two, which are laid out because most of a counter is 0; as an
-            argument, because a loop that is laid out whole takes longer.
-        out: [M] receives numbers from 0 up to but not including 1.
+    `n_rounds` is `ROUNDS` less two, which are laid out because most of a counter is 0; as an
+    argument, because a loop that is laid out whole takes longer.
     """
     for n in range(fills.shape[0]):
         to, first, second = fills[n, 4], fills[n, 0] + FIRST_STEP, fills[n, 1] + SECOND_STEP
@@ -168,11 +153,7 @@ def draw(fills: Unsigned, n_rounds: int, out: Floats) -> None:
 
 
 class Stream:
-    """Numbers at an address, as `randomness.stream` gives them.
-
-    Args:
-        key: Of the address, [2].
-    """
+    """Numbers at the address of a key, as `stream` gives them."""
 
     def __init__(self, key: tuple[int, int]) -> None:
         self._key, self._n_taken = key, 0
@@ -232,9 +213,7 @@ def draw_ahead(counts: Iterable[tuple[Stream, int]]) -> None:
 class Draws:
     """The random streams of one generation, each opened once and then drawn from in turn.
 
-    Args:
-        seed: Of the run.
-        thread: Draws for the next generation, if there is one.
+    The thread, if there is one, draws for the next generation.
     """
 
     def __init__(self, seed: int, thread: Executor | None = None) -> None:

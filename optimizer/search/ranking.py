@@ -52,13 +52,9 @@ class Ranking:
 def rank_individuals(objectives: Floats, violations: Floats) -> Ranking:
     """Rank a population by feasibility, front and crowding.
 
-    Args:
-        objectives: [P, O], minimised; finite where `violations` is 0, else not looked at.
-        violations: [P], 0 where feasible, else above 0.
-
-    Returns:
-        Ranks and crowding distances; both are permuted as the individuals are, except that
-        individuals with equal objectives may exchange their crowding distances.
+    Objectives [P, O] are finite where violations [P] are 0, else not looked at. Ranks and distances
+    are permuted as the individuals are, except that individuals with equal objectives may exchange
+    their crowding distances.
 
     Raises:
         OptimizerError: When shapes disagree, a violation is negative or NaN, or a feasible
@@ -95,19 +91,10 @@ def _rank_feasible(objectives: Floats) -> Ranking:
 def rank_survivors(
     ranking: Ranking, objectives: Floats, violations: Floats, survivors: Indices
 ) -> Ranking:
-    """Rank survivors, from the ranking of all.
+    """Rank survivors [S], by whatever rule, from the ranking of all; copies are not looked for.
 
     Ranks stay, because all of the fronts before survived with them, or at least one of equals.
     Crowding is measured again, because neighbours may be gone.
-
-    Args:
-        ranking: Of P individuals.
-        objectives: [P, O], as in `rank_individuals`.
-        violations: [P], as in `rank_individuals`.
-        survivors: [S] of them, as `survive` or another rule of survival chose them.
-
-    Returns:
-        Ranking of the survivors as `rank_individuals` has it; copies are not looked for.
     """
     ranks, crowding = ranking.ranks[survivors], np.zeros(len(survivors))
     feasible = (violations.take(survivors) == 0).nonzero()[0]
@@ -119,33 +106,13 @@ def rank_survivors(
 def survive(
     objectives: Floats, violations: Floats, keep: int, ranking: Ranking | None = None
 ) -> Indices:
-    """Choose who goes on to the next generation.
-
-    Args:
-        objectives: [P, O], as in `rank_individuals`.
-        violations: [P], as in `rank_individuals`.
-        keep: How many survive, at least 0; all do when there are no more than that.
-        ranking: That of `rank_individuals`, where it is known.
-
-    Returns:
-        [min(P, keep)] indices, best first.
-
-    Raises:
-        OptimizerError: As in `rank_individuals`.
-    """
+    """NSGA-II's rule of survival: by rank, then by crowding; see `archive.Rule`."""
     ranking = ranking or rank_individuals(objectives, violations)
     return ranking.order()[:keep]
 
 
 def first_front(objectives: Floats) -> Bools:
-    """Flags of individuals that none dominates; equals all have them, or none of them.
-
-    Args:
-        objectives: [P, O], minimised, finite.
-
-    Returns:
-        [P].
-    """
+    """Flags [P] of finite objectives [P, O] that none dominates; equals share a flag."""
     if objectives.shape[1] not in SWEPT:
         flags = moocore.is_nondominated(objectives, keep_weakly=True) if len(objectives) else ()
         return np.asarray(flags, dtype=np.bool_)
@@ -154,14 +121,7 @@ def first_front(objectives: Floats) -> Bools:
 
 
 def is_nondominated(objectives: Floats) -> Bools:
-    """Flags of individuals that none dominates and no earlier one equals.
-
-    Args:
-        objectives: [P, O], minimised, finite.
-
-    Returns:
-        [P].
-    """
+    """Flags [P] of finite objectives [P, O] that none dominates and no earlier one equals."""
     if objectives.shape[1] not in SWEPT:
         flags = moocore.is_nondominated(objectives) if len(objectives) else ()
         return np.asarray(flags, dtype=np.bool_)
@@ -170,19 +130,13 @@ def is_nondominated(objectives: Floats) -> Bools:
 
 
 def crowding_distances(objectives: Floats, ranks: Indices) -> Floats:
-    """Crowding distance of each individual within its front, all fronts at once.
+    """Crowding distance [P] of each individual within its front, by rank [P], all fronts at once.
 
-    The bits are those of DEAP's `assignCrowdingDist` for a front that is listed in lexicographic
-    order of its objectives: each objective is sorted stably on top of the order left by the one
-    before it. (How DEAP lists a front, and so what it gives individuals that are equal in one
-    objective, depends on the order of the population; here it does not.)
-
-    Args:
-        objectives: [P, O], minimised, finite.
-        ranks: [P], number of the front.
-
-    Returns:
-        [P], infinite for the first and the last of each front in each objective.
+    Infinite for the first and the last of each front in each objective. The bits are those of
+    DEAP's `assignCrowdingDist` for a front that is listed in lexicographic order of its objectives:
+    each objective is sorted stably on top of the order left by the one before it. (How DEAP lists a
+    front, and so what it gives individuals that are equal in one objective, depends on the order of
+    the population; here it does not.)
     """
     columns = _columns(objectives)
     return compute_crowding_distances(columns, argsort_objectives(columns), ranks)
@@ -204,9 +158,7 @@ def _first_ranks(objectives: Floats) -> tuple[Indices, Bools]:
 def _ranks(columns: Floats, orders: Indices) -> tuple[Indices, Bools]:
     """Number of the front of each individual [P], and flags of repeats of an earlier one [P].
 
-    Args:
-        columns: [O, P].
-        orders: [O, P], by each objective.
+    By objectives [O, P] and their orders [O, P].
     """
     n_objectives, count = columns.shape
     if n_objectives not in SWEPT:

@@ -33,14 +33,9 @@ SMALLEST = 2.0**-20
 
 @cache
 def directions(n_objectives: int, at_most: int) -> Floats:
-    """Evenly spaced directions, as many as possible up to a number.
+    """Evenly spaced directions [R, O], read-only, as many as possible up to a number.
 
-    Args:
-        n_objectives: O, at least 1.
-        at_most: How many at most; the axes themselves are always among them.
-
-    Returns:
-        [R, O], read-only, each summing to 1 but for rounding.
+    The axes themselves are always among them; each sums to 1 but for rounding.
     """
     parts = 1
     while comb(n_objectives + parts, parts + 1) <= at_most and parts < at_most:
@@ -56,20 +51,7 @@ def directions(n_objectives: int, at_most: int) -> Floats:
 def survive_by_reference(
     objectives: Floats, violations: Floats, keep: int, ranking: Ranking | None = None
 ) -> Indices:
-    """Choose survivors: whole fronts, then members of the least crowded directions.
-
-    Args:
-        objectives: [P, O], as in `rank_individuals`.
-        violations: [P], as in `rank_individuals`.
-        keep: How many survive, at least 0.
-        ranking: That of `rank_individuals`, where it is known.
-
-    Returns:
-        [min(P, keep)] indices, best first; infeasible individuals follow by violation.
-
-    Raises:
-        OptimizerError: As in `rank_individuals`.
-    """
+    """A rule of survival: whole fronts, then the least crowded directions; see `archive.Rule`."""
     ranking = ranking or rank_individuals(objectives, violations)
     order = ranking.order()
     if len(order) <= keep or not keep:
@@ -89,14 +71,9 @@ def survive_by_reference(
 
 
 def normalise_objectives(objectives: Floats, is_first: npt.NDArray[np.bool_]) -> Floats:
-    """Objectives with the ideal point at 0 and the plane of extreme points at 1 on each axis.
+    """Objectives [N, O] with the ideal point at 0, the plane of extreme points at 1 on each axis.
 
-    Args:
-        objectives: [N, O].
-        is_first: [N], who belongs to the first front.
-
-    Returns:
-        [N, O], 0 or more.
+    `is_first` [N] flags the first front.
     """
     if (np.abs(objectives) > LARGE).any():
         objectives = objectives * 2.0**-40  # neither differences nor weighted ones overflow then
@@ -112,14 +89,9 @@ def normalise_objectives(objectives: Floats, is_first: npt.NDArray[np.bool_]) ->
 
 
 def associate_directions(points: Floats, lines: Floats) -> tuple[Indices, Floats]:
-    """The nearest direction of each individual, and how far it is.
+    """The nearest of directions [R, O] to each of normalised points [N, O], and how far it is.
 
-    Args:
-        points: [N, O] normalised objectives.
-        lines: [R, O] directions.
-
-    Returns:
-        [N] numbers of directions, the first of several as near, and [N] squared distances.
+    Numbers [N], the first of several as near, and squared distances [N].
     """
     along = np.zeros((len(points), len(lines)))
     for coordinate, line in zip(points.T, lines.T, strict=True):

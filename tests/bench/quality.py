@@ -24,10 +24,9 @@ import moocore
 import numpy as np
 
 from optimizer.config.settings import SearchSettings
-from optimizer.search.evolution import evolve
 from tests.bench.problems import NAMES, make_problem
 from tests.bench.rivals import RIVALS
-from tests.support.searches import polished_front
+from tests.support.searches import evolve, polished_front
 
 EVALUATIONS = 20_000
 MOST_IN_TIME = 10_000_000

@@ -16,13 +16,13 @@ from data import Window, load_bars
 from engine.accounts.metrics import compute_metrics, measure_span
 from engine.batch import Engine
 from optimizer.goals.objectives import Goals, parse_objectives
-from optimizer.search.evolution import evolve, front_hash
+from optimizer.search.evolution import front_hash
 from optimizer.search.generation import final_front
 from strategy import STRATEGIES
 from strategy.indicators.rolling import zscore
 from strategy.rows import as_it_reads
 from tests.support.commands import SHIPPED
-from tests.support.searches import settings
+from tests.support.searches import evolve, settings
 
 FILE = Path(__file__).with_name("fronts.json")
 PLATFORM = f"{sys.platform} {platform.machine()}"

@@ -24,10 +24,10 @@ from optimizer.errors import WorkersLostError
 from optimizer.run.search import numbered_front
 from optimizer.run.task import local_evaluator
 from optimizer.search.evolution import front_hash
-from optimizer.search.generation import advance
 from tests.support.evidence import make_planted_market
 from tests.support.judging import make_task
 from tests.support.paths import FINDS
+from tests.support.searches import advance
 
 QUIET = ("--host", "127.0.0.1", "--no-dashboard", "--dashboard-address", "127.0.0.1:0")
 

@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from optimizer.config.settings import SearchSettings
-from optimizer.search.evolution import list_neighbours, polish_front
+from optimizer.search.evolution import Evolution, list_neighbours, polish_front
 from optimizer.search.generation import (
     Evaluation,
     Floats,
     Generation,
-    advance,
-    evaluate_genomes,
     judged_population,
+    no_evaluation,
 )
 from optimizer.search.lattice import Exploration
 from strategy import Gene, GenomeLayout, LessThan
@@ -91,6 +90,22 @@ class HalfForbidden(Analytic):
 def settings(population: int, generations: int, seed: int = 7, **others: object) -> SearchSettings:
     """Settings as a run would use them."""
     return SearchSettings(population=population, generations=generations, seed=seed, **others)
+
+
+def advance(search, problem):
+    """The generations of a search, judged by a problem."""
+    while (genomes := search.ask()) is not None:
+        yield search.tell(evaluate_genomes(problem, genomes))
+
+
+def evaluate_genomes(problem, genomes):
+    """How a problem judges genomes [P, G]; it is not asked about none."""
+    return problem.evaluate(genomes) if len(genomes) else no_evaluation(problem.n_objectives)
+
+
+def evolve(problem, settings, *, resume_from=None, warm_start=None):
+    """Search, one generation at a time."""
+    yield from advance(Evolution(problem, settings, resume_from, warm_start), problem)
 
 
 def explore(problem, lattice, *, resume_from=None):

@@ -51,13 +51,9 @@ def mark_dominated(
 ) -> None:  # fmt: skip
     """Mark newcomers that a compared elder dominates.
 
-    Args:
-        objectives: [P, 3], of elders first.
-        violations: [P], 0 where feasible; others are neither asked nor marked.
-        first: Of the elders that may be asked.
-        n_elders: How many of P are elders, or more than that.
-        asked: [3, `N_ASKED`] scratch.
-        is_dominated: [C], of which the first P are received.
+    Of objectives [P, 3] elders come first, `n_elders` of them or more than that; those from `first`
+    on may be asked. The infeasible, of violations [P] other than 0, are neither asked nor marked.
+    `asked` [3, `N_ASKED`] is scratch.
     """
     n_asked, n_elders = 0, min(n_elders, violations.size)
     for k in range(N_ASKED):
@@ -94,10 +90,7 @@ MOST_KEPT = 2**17
 
 
 class SearchWorkspace:
-    """Scratch for so many individuals of three objectives, in the order in which passes take it.
-
-    Args:
-        count: C, individuals.
+    """Scratch for C individuals of three objectives, in the order in which passes take it.
 
     Attributes:
         asked: As of `mark_dominated`.
@@ -168,15 +161,9 @@ def keep_compromises(
     rounds: tuple[int, int],
     box: tuple[Floats, Floats],
 ) -> tuple[Places, float]:
-    """Places [F] of the best compromises, rising, and the hypervolume of these.
+    """Places [F] of the best compromises, rising, and their hypervolume; see the definition.
 
-    Args:
-        objectives: [P, 3], of those kept before and of newcomers.
-        violations: [P], 0 where feasible; others are left out.
-        keep: How many are kept at most, at least 1.
-        rounds: In which a front is truncated, and its reference in cells.
-        box: Best and worst corner of the box of the hypervolume, [3] each; where the best one is
-            NaN the hypervolume is 0.
+    `rounds` are those in which a front is truncated, and its reference in cells.
     """
     work = borrow_workspace(len(violations))
     kept, size = np.empty(len(violations), dtype=np.int64), np.zeros(1)
@@ -260,18 +247,12 @@ def keep_best(
 def choose_survivors(
     objectives: Floats, violations: Floats, keep: int, elders: Places, rounds: tuple[int, int]
 ) -> tuple[Places, Places, Floats] | None:
-    """Survivors, best first, and their ranks and crowding distances.
+    """Survivors of objectives [P, 3], best first, and their ranks and crowding distances, [S] each.
 
-    Args:
-        objectives: [P, 3], as in `rank_individuals`.
-        violations: [P], as in `rank_individuals`.
-        keep: How many survive, at least 1.
-        elders: [E], ranks of the first so many, survivors of a pool in which no other came before
-            them; none where these are not known. They change the time it takes, not the survivors.
-        rounds: In which a front is truncated, and its reference in cells.
-
-    Returns:
-        [S] each; None where an individual has no place, or fronts are too many for the table.
+    `elders` [E] are ranks of the first so many, survivors of a pool in which no other came before
+    them; none where these are not known. They change the time it takes, not the survivors. `rounds`
+    as of `keep_compromises`. None where an individual has no place, or fronts are too many for the
+    table.
     """
     work = borrow_workspace(len(violations))
     n_left = min(len(violations), keep)

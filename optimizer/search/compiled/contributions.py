@@ -64,12 +64,10 @@ def allocate_names(count: int) -> tuple[Cells, Cells]:
 
 @compiled_part
 def find_below(names: Cells, words: Cells, name: int) -> int:
-    """The greatest name of a set that is less; there is one.
+    """The greatest name of a set that is less than one from 1 on; there is one.
 
-    Args:
-        names: [S], the set with a bit for each name.
-        words: [M], a bit for each word of `names` that is not 0.
-        name: From 1 on.
+    `names` [S] is the set with a bit for each name, `words` [M] has a bit for each word that is not
+    0.
     """
     # A float64's exponent numbers its highest bit.
     word = name >> WORD_BITS
@@ -110,11 +108,11 @@ def sweep(
     columns: Floats, orders: Places, count: int, reference: int, values: Cells, links: Unsigned,
     members: Places, best: Places, names: Cells, words: Cells, volumes: Cells,
 ) -> None:  # fmt: skip
-    """Find contributions, going through members by rising height.
+    """Find contributions of the first N of F, going through members by rising height.
 
     Args:
-        columns: [3, F], of which the first N count.
-        orders: [3, F], members by x and, in the last row, by z, of which the first N count.
+        columns: [3, F].
+        orders: [3, F], members by x and, in the last row, by z.
         count: N.
         reference: Of every objective, in cells.
         values: [`NODE` (F + 2)] scratch; of the corners the first one lies in the north, the last
@@ -122,9 +120,9 @@ def sweep(
         links: [`NODE` (F + 2)] scratch.
         members: [3, F], of which row 0 is kept.
         best: [3] scratch.
-        names: [S] scratch, a set with a bit for each name.
-        words: [M] scratch, a bit for each word of `names` that is not 0.
-        volumes: [F], of which the first N receive contributions.
+        names: [S] scratch, as of `find_below`.
+        words: [M] scratch, as of `find_below`.
+        volumes: [F] receive contributions.
     """
     enter_cells(columns, orders, count, reference, values, members, best)
     for k in range(names.size):
@@ -183,16 +181,10 @@ def enter_cells(
     columns: Floats, orders: Places, count: int, reference: int, values: Cells, members: Places,
     best: Places,
 ) -> None:  # fmt: skip
-    """Cut objectives into cells of the members' extent.
+    """Cut objectives into cells of the members' extent; arguments as of `sweep`.
 
-    Args:
-        columns: [3, F], of which the first N count.
-        orders: [3, F], of which the first N count.
-        count: N.
-        reference: Of every objective, in cells.
-        values: [`NODE` (F + 2)] receives cells by name, and corners before and after them.
-        members: [3, F]; row 1 receives names, row 2 depths: from each height to the reference.
-        best: [3] receives the first of the best in each objective.
+    `values` receives cells by name, and corners before and after them; row 1 of `members` names,
+    row 2 depths, from each height to the reference; `best` the first of the best in each objective.
     """
     for j in range(3):
         low, high, first = columns[j, 0], columns[j, 0], 0
@@ -220,15 +212,10 @@ def enter_cells(
 
 @compiled_inline
 def cut(values: Cells, links: Unsigned, p: Name, q: Name, way: Name, depth: int) -> None:
-    """Take from member q its loss to a member p that becomes its neighbour.
+    """Take from member q its loss to a new member p that becomes its neighbour.
 
-    Args:
-        values: [`NODE` (F + 2)].
-        links: [`NODE` (F + 2)]; of q still with its former neighbour.
-        p: The new member.
-        q: The neighbour.
-        way: Where p lies, `EAST` or `NORTH`.
-        depth: From the height of p up to the reference.
+    `links` are those of q still with its former neighbour; `way` is where p lies, `EAST` or
+    `NORTH`, `depth` goes from the height of p up to the reference.
     """
     back = ONE - way
     edge, base, limit = values[links[q + way] + way], values[q + back], values[p + way]
@@ -245,14 +232,9 @@ def cut(values: Cells, links: Unsigned, p: Name, q: Name, way: Name, depth: int)
 
 @compiled_inline
 def hide(values: Cells, links: Unsigned, p: Name, q: Name, depth: int) -> None:
-    """Take from member q its loss to a member p that of the staircase it alone hides.
+    """Take from member q its loss to a new member p that of the staircase it alone hides.
 
-    Args:
-        values: [`NODE` (F + 2)].
-        links: [`NODE` (F + 2)]; p becomes a bound of q unless one of these hides it too.
-        p: The new member.
-        q: The member that hides it.
-        depth: From the height of p up to the reference.
+    p becomes a bound of q unless one of these hides it too; `depth` as of `cut`.
     """
     x, y = values[p + X], values[p + Y]
     west, bound, top = q, links[q + RING + EAST], values[links[q + NORTH] + Y]
@@ -272,11 +254,7 @@ def hide(values: Cells, links: Unsigned, p: Name, q: Name, depth: int) -> None:
 
 
 def compute_volume(columns: Floats) -> float:
-    """Volume that a front dominates below `REFERENCE`.
-
-    Args:
-        columns: [3, F], each below `REFERENCE` and finite.
-    """
+    """Volume that a front [3, F], finite and below `REFERENCE`, dominates below it."""
     count = columns.shape[1]
     names, words = allocate_names(count)
     corners, north = np.empty((2, count + 2)), np.empty(count + 2, dtype=np.int64)
@@ -290,17 +268,17 @@ def sweep_volume(
     columns: Floats, orders: Places, n: int, seats: Places, corners: Floats, north: Places,
     names: Cells, words: Cells,
 ) -> float:  # fmt: skip
-    """Measure a front; see `compute_volume`.
+    """Measure a front, the first F of C; see `compute_volume`.
 
     Args:
-        columns: [3, C], of which the first F count.
+        columns: [3, C].
         orders: [3, C], members by each objective, the earlier of equals first.
         n: F.
         seats: [C] scratch, names.
         corners: [2, C + 2] scratch, x and y by name.
         north: [C + 2] scratch, the next of the staircase by name.
-        names: [S] scratch, a set with a bit for each name.
-        words: [M] scratch, a bit for each word of `names` that is not 0.
+        names: [S] scratch, as of `find_below`.
+        words: [M] scratch, as of `find_below`.
     """
     for k in range(names.size):
         names[k] = 0

@@ -77,15 +77,9 @@ LOW, EXTENT, BEFORE, NEAR = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(
 
 
 def rank_in_order(columns: Floats, order: Places, most: int) -> tuple[Places, Bools]:
-    """Number of the front of each individual, and flags of repetitions of an earlier one.
+    """Number of the front of each individual [P], at most `most`, and flags of repeats [P].
 
-    Args:
-        columns: [O, P], O is 2 or 3.
-        order: [P], lexicographic, the earlier of equals first.
-        most: Fronts from this number on count as one, at least 1.
-
-    Returns:
-        [P] numbers, at most `most`; and [P], whether an earlier individual has the same objectives.
+    By objectives [O, P], O 2 or 3, and a lexicographic order [P], the earlier of equals first.
     """
     count = len(order)
     ranks, is_copy = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.bool_)
@@ -101,17 +95,11 @@ def sweep_fronts(
     columns: Floats, order: Places, most: int, steps: Floats, fronts: Unsigned,
     ranks: Places, is_copy: Bools,
 ) -> None:  # fmt: skip
-    """Rank individuals; see `rank_in_order`.
+    """Rank individuals; see `rank_in_order`, whose results the last two arguments receive.
 
-    Args:
-        columns: [O, P].
-        order: [P].
-        most: Fronts that are distinct.
-        steps: [2, 20 P] scratch: the last objective but one, rising within a staircase, and the
-            last one, falling.
-        fronts: [3, N] scratch, rows `START`, `LENGTH` and `SIZE`; N is the lesser of `most` and P.
-        ranks: [P] receives numbers.
-        is_copy: [P] receives whether an earlier individual has the same objectives.
+    `steps` [2, 20 P] is scratch: the last objective but one, rising within a staircase, and the
+    last one, falling. `fronts` [3, N] is scratch of rows `START`, `LENGTH` and `SIZE`, N the lesser
+    of `most` and P.
     """
     last_but_one, last = np.uint64(columns.shape[0] - 2), np.uint64(columns.shape[0] - 1)
     used, n_fronts, rank, before = ZERO, ZERO, ZERO, ZERO
@@ -175,14 +163,10 @@ def sweep_fronts(
 
 
 def rank_in_blocks(columns: Floats, orders: Places) -> tuple[Places, Bools] | None:
-    """Number of the front of each individual, and flags of repetitions of an earlier one.
+    """Number of the front of each individual [P], and flags of repeats of an earlier one [P].
 
-    Args:
-        columns: [3, P], P at least 1.
-        orders: [3, P], by each objective, the first one lexicographic.
-
-    Returns:
-        [P] numbers and [P]; None when there are too many fronts for the table.
+    By objectives [3, P], P at least 1, and the orders [3, P] by each, the first one lexicographic.
+    None when there are too many fronts for the table.
     """
     count = columns.shape[1]
     ranks, is_copy = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.bool_)
@@ -201,14 +185,9 @@ def allocate_table(count: int) -> tuple[Levels, Levels, Levels]:
 
 
 def first_in_blocks(columns: Floats, orders: Places) -> tuple[Places, Bools]:
-    """First front, and flags of individuals that repeat an earlier one.
+    """First front, 0 for its members, repeats among them, else 1; and flags of repeats, [P] each.
 
-    Args:
-        columns: [3, P].
-        orders: [N, P], by the first objectives, at least two; the first one lexicographic.
-
-    Returns:
-        [P], 0 for its members, repeats among them, else 1; and [P].
+    By objectives [3, P], and the orders by the first of them, at least two.
     """
     count = columns.shape[1]
     ranks, is_copy = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.bool_)
@@ -228,20 +207,17 @@ def sweep_first(
     columns: Floats, orders: Places, n: int, positions: Places, levels: Floats, least: Floats,
     ranks: Places, is_copy: Bools,
 ) -> int:  # fmt: skip
-    """Find the first front; see `first_in_blocks`.
+    """Find the first front of the first P of C, and how many of its members differ.
 
     Args:
-        columns: [3, C], of which the first P count.
-        orders: [N, C], by the first objectives, at least two.
+        columns: [3, C].
+        orders: [N, C], as of `first_in_blocks`.
         n: P.
         positions: [2, C] scratch, `PLACE` and `LAST` of each individual.
         levels: [B, BLOCK] scratch, third objective of members, by place.
         least: [B] scratch, the least of these before each block.
         ranks: [C] receives 0 or 1.
         is_copy: [C] receives whether an earlier individual has the same objectives.
-
-    Returns:
-        Members that differ.
     """
     n_blocks = np.uint64((n >> BLOCK_BITS) + 1)
     for b in range(n_blocks):
@@ -291,22 +267,18 @@ def sweep_blocks(
     columns: Floats, orders: Places, n: int, most: int, known: Levels, levels: Levels,
     least: Levels, ranks: Places, is_copy: Bools,
 ) -> bool:  # fmt: skip
-    """Rank individuals; see `rank_in_blocks`.
+    """Rank the first P of C; False when there are more fronts than the table holds.
 
     Args:
-        columns: [3, C], of which the first P count.
-        orders: [3, C].
+        columns: [3, C].
+        orders: [3, C], as of `rank_in_blocks`.
         n: P.
         most: Fronts that are told apart, at least 1; those behind them count as one.
         known: [C, 3] scratch, `PLACE`, `LAST` and `LEVEL` of each individual.
-        levels: [2, B, BLOCK] scratch, by place: `LEVEL` of those that came, and one more than
-            their ranks.
+        levels: [2, B, BLOCK] scratch, by place: `LEVEL` of those that came, and their ranks plus 1.
         least: [N, B, WIDTH] scratch, least `LEVEL` of each front up to each block.
         ranks: [C] receives numbers.
         is_copy: [C] receives whether an earlier individual has the same objectives.
-
-    Returns:
-        False when there are more fronts than the table holds.
     """
     last = n - 1
     for i in range(n - 1, -1, -1):
@@ -385,16 +357,10 @@ def sweep_blocks(
 
 
 def compute_crowding_distances(columns: Floats, orders: Places, ranks: Places) -> Floats:
-    """Crowding distances.
+    """Crowding distances [P] of objectives [O, P], by their orders [O, P] and the fronts [P].
 
-    Args:
-        columns: [O, P], finite.
-        orders: [O, P], by each objective.
-        ranks: [P], number of the front.
-
-    Returns:
-        [P], a sum over objectives: infinite for either end of a front, else the gap between both
-        neighbours over O times the extent of the front, 0 where the front has none.
+    A sum over objectives: infinite for either end of a front, else the gap between both neighbours
+    over O times the extent of the front, 0 where the front has none.
     """
     n_fronts = int(ranks.max(initial=-1)) + 1
     distances = np.zeros(len(ranks))
@@ -409,17 +375,10 @@ def add_gaps(
     columns: Floats, orders: Places, n: int, n_fronts: int, ranks: Places, fronts: Floats,
     met: Places, out: Floats,
 ) -> None:  # fmt: skip
-    """Add what each objective gives to crowding distances; see `compute_crowding_distances`.
+    """Add what each objective gives to crowding distances `out` [C] of the first P of C.
 
-    Args:
-        columns: [O, C], of which the first P count.
-        orders: [O, C].
-        n: P.
-        n_fronts: F.
-        ranks: [C].
-        fronts: [4, C] scratch.
-        met: [C] scratch, the member that was met last, -1 before the first.
-        out: [C], added to.
+    `fronts` [4, C] is scratch, and so is `met` [C], the member that was met last, -1 before the
+    first.
     """
     n_objectives = orders.shape[0]
     for j in range(n_objectives):

@@ -55,8 +55,7 @@ def leave_in_rounds(
         members: [3, F], of which row 0 is kept.
         cells: [3, F] scratch, by name less one; the last row becomes `FAR` of those that left.
         near: [2, `MOST_NEAR`] scratch.
-        volumes: [F], contributions, of which the first N count; `GONE` of those that left in
-            rounds before the last one.
+        volumes: [F], contributions; `GONE` of those that left in rounds before the last one.
         bound: [1 or more], of which the first receives the greatest volume that leaves.
 
     Returns:
@@ -110,12 +109,7 @@ def leave_in_rounds(
 
 @declare_part("i8(i8[::1], i8, i8)")
 def find_least(left: Cells, count: int, place: int) -> int:
-    """The volume at a place, from 1 on, of so many volumes if they were sorted.
-
-    Args:
-        left: [F], of which the first ones count; receives another order.
-        count: How many count.
-        place: From 1 to `count`.
+    """The volume at a place, from 1 on, of the first `count` in order; they change places.
 
     Source: Hoare, "Algorithm 65: find", 1961.
     """
@@ -141,13 +135,9 @@ def find_least(left: Cells, count: int, place: int) -> int:
 
 @compiled_inline
 def sift(heap: Places, count: int, root: int, volumes: Cells) -> None:
-    """Let a member sink in a heap with the least contribution at its root, of equals the latest.
+    """Let the member at `root` sink in the first `count` of a heap.
 
-    Args:
-        heap: [N], of which the first ones count.
-        count: How many.
-        root: Where it is.
-        volumes: [F].
+    The least contribution is at its root, of equals the latest.
     """
     sinking, at, child = heap[root], root, 2 * root + 1
     while child < count:
@@ -163,17 +153,10 @@ def sift(heap: Places, count: int, root: int, volumes: Cells) -> None:
 
 @declare_part("i8(i4[:, ::1], i8, i8, i8, i8[:, ::1])")
 def measure_alone(cells: SmallCells, count: int, member: int, reference: int, near: Cells) -> int:
-    """Cells that one member alone covers.
+    """Cells that one member of N alone covers; -1 where more than `MOST_NEAR` boxes are near it.
 
-    Args:
-        cells: [3, F], of which the first N count, by rising x; z is `FAR` where one has left.
-        count: N.
-        member: Which.
-        reference: Of every objective, in cells.
-        near: [2, `MOST_NEAR`] scratch, y and z of boxes near it, by rising y.
-
-    Returns:
-        The number; -1 where more than `MOST_NEAR` are near.
+    `cells` [3, F] are by rising x, z is `FAR` where one has left; `near` [2, `MOST_NEAR`] is
+    scratch, y and z of boxes near it, by rising y.
     """
     x, y, z = cells[0, member], cells[1, member], cells[2, member]
     north = top = np.int32(reference)
@@ -231,11 +214,9 @@ def allocate_leaving(
 
 
 class Front:
-    """Members of a front of three objectives; those that contribute least may leave.
+    """Members of a front [F, 3], F at least 1; those that contribute least may leave.
 
-    Args:
-        objectives: [F, 3], F at least 1.
-        reference: Of every objective, in cells.
+    The reference of every objective is in cells.
     """
 
     def __init__(self, objectives: Floats, reference: int) -> None:
@@ -276,25 +257,25 @@ def truncate(
     n_rounds: int, reference: int, values: Cells, links: Unsigned, members: Places, best: Places,
     names: Cells, words: Cells, cells: SmallCells, near: Cells, volumes: Cells,
 ) -> None:  # fmt: skip
-    """Let members leave in rounds.
+    """Let members of the first N of F leave in rounds.
 
     Args:
         loops: Addresses, among them of `ROUNDS`.
         first: Where these begin.
-        columns: [3, F], of which the first N count; lost.
-        orders: [3, F], members by x and, in the last row, by z, of which the first N count; lost.
+        columns: [3, F]; lost.
+        orders: [3, F], members by x and, in the last row, by z; lost.
         count: N, at least 1.
         keep: How many stay, at least 1.
         n_rounds: In how many rounds the others leave.
         reference: Of every objective, in cells.
-        values: [`NODE` (F + 2)]; scratch, here and below.
+        values: [`NODE` (F + 2)]; scratch of `sweep`, as all below but `cells` and `near`.
         links: [`NODE` (F + 2)].
         members: [3, F], of which row 0 receives the first places of those that stay.
         best: [3].
         names: [S].
         words: [M].
-        cells: [3, F].
-        near: [2, `MOST_NEAR`].
+        cells: [3, F] scratch of `leave_in_rounds`.
+        near: [2, `MOST_NEAR`] scratch of it.
         volumes: [F].
     """
     for m in range(count):
@@ -318,16 +299,10 @@ def drop(
     volumes: Cells, count: int, bound: int, n_leaving: int, columns: Floats, orders: Places,
     members: Places,
 ) -> None:  # fmt: skip
-    """Take out the members that contribute least.
+    """Take out the members that contribute least: up to a bound, of those at it the later ones.
 
-    Args:
-        volumes: [F], contributions, of which the first N count.
-        count: N.
-        bound: Contribution of the last one to leave.
-        n_leaving: How many leave; of those at the bound the later ones.
-        columns: [3, F]; those that stay move to the front, in their order, here and below.
-        orders: [3, F], of which the second row is left alone.
-        members: [3, F], of which row 0 is kept and row 1 lost.
+    Those that stay move to the front of `columns`, and of the rows of `orders` by x and z, in their
+    order; of `members` row 0 is kept and row 1 lost.
     """
     n_staying, n_equal = count - n_leaving, 0
     for m in range(count):

@@ -29,14 +29,10 @@ DIGIT = np.uint64(N_DIGITS - 1)
 
 
 def argsort_objectives(columns: Floats, count: int | None = None) -> Places:
-    """The order by each objective, each as if sorted stably on top of the one before it.
+    """Orders [N, P] of objectives [O, P], none NaN, each as if sorted stably on the one before it.
 
-    Args:
-        columns: [O, P], none NaN.
-        count: How many orders N, those of the first objectives; all when None.
-
-    Returns:
-        [N, P] places; the first order is lexicographic, the earlier of equals first.
+    By the first `count` objectives, all when None. The first order is lexicographic, the earlier of
+    equals first.
     """
     n_objectives = len(columns)
     return _argsort_columns(columns, n_objectives if count is None else count, n_objectives)
@@ -116,15 +112,8 @@ def settle_runs(
     """Sort runs of words that differ in their places only, and leave nothing but places.
 
     Individuals are compared by the objective of the order, the one before that and so on down to
-    the first, then by those after it, then by place.
-
-    Args:
-        columns: [O, C], of which the first P count, none NaN.
-        n: P.
-        n_rows: N.
-        n_compared: How many of the objectives count, in that order; O, or 1 for the order's own.
-        n_bits: Of a place.
-        words: [N, C], of each of the first objectives, sorted; receives places.
+    the first, then by those after it, then by place. `n_compared` of these objectives count: O, or
+    1 for the order's own. Other arguments as of `sort_words`, whose `words` receive places.
     """
     mask = (1 << n_bits) - 1
     for first in range(n_rows):
@@ -161,18 +150,10 @@ def settle_runs(
 def thin_orders(
     orders: Places, n: int, seats: Places, columns: Floats, n_bits: int, words: Places
 ) -> int:
-    """Orders of some of the ordered, as words for `settle_runs`.
+    """Orders of some of the first P of C, as words for `settle_runs`, and how many are left.
 
-    Args:
-        orders: [3, C], of which the first P count.
-        n: P.
-        seats: [C], new places of P individuals, -1 of those who are left out.
-        columns: [3, C] by new place; rises in each order.
-        n_bits: Of a place.
-        words: [3, C] receives words: the number of a run of equals, and the place.
-
-    Returns:
-        How many are left.
+    `seats` [C] are new places, -1 of those who are left out, `columns` [3, C] objectives by new
+    place. A word of `words` [3, C] is the number of a run of equals, and the place.
     """
     last = 0
     for j in range(3):

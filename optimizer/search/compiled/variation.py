@@ -99,13 +99,13 @@ def mutate(
     genomes: Floats, rows: Places, count: int, draws: Floats, start: int, genes: Floats,
     chance: float, n_squarings: int,
 ) -> None:  # fmt: skip
-    """Polynomial mutation; see `operators.mutate_polynomial`.
+    """Polynomial mutation of the first P of some rows; see `operators.mutate_polynomial`.
 
     Args:
         genomes: [N, G], of which some become mutants.
         rows: [C], of these the first P.
         count: P.
-        draws: [M], from the start on [2, P, G]: which genes move and how far.
+        draws: [M], from `start` on [2, P, G]: which genes move and how far.
         start: Where they begin.
         genes: [7, G].
         chance: Of a gene to move.
@@ -140,13 +140,7 @@ def sample(
 ) -> None:
     """Individuals between their bounds; see `operators.sample_genomes`.
 
-    Args:
-        genomes: [N, G], of which some are drawn anew.
-        rows: As of `mutate`, here and below.
-        count: P.
-        draws: [M], from the start on [P, G].
-        start: Where they begin.
-        genes: [7, G].
+    Draws from `start` on are [P, G]; other arguments as of `mutate`.
     """
     n_genes = genes.shape[1]
     for i in range(count):
@@ -209,16 +203,10 @@ def move(
     parents: Floats, ahead: Floats, behind: Floats, draws: Floats, chances: Floats, genes: Floats,
     out: Floats,
 ) -> None:  # fmt: skip
-    """Differences of two added to a third; see `operators.move_by_difference`.
+    """Differences of two added to a third, all [P, G]; see `operators.move_by_difference`.
 
-    Args:
-        parents: [P, G].
-        ahead: [P, G].
-        behind: [P, G].
-        draws: [3, P]: how far, how many genes, and which one in any case.
-        chances: [P, G], which other genes.
-        genes: [7, G]; those without order become those ahead where these two differ.
-        out: [P, G] receives the children.
+    `draws` [3, P] say how far, how many genes, and which one in any case; `chances` [P, G] which
+    other genes.
     """
     n_genes = parents.shape[1]
     for i in range(parents.shape[0]):
@@ -248,14 +236,9 @@ def repair(
 ) -> None:  # fmt: skip
     """Bounds, whole numbers, steps and constraints; the definition is `GenomeLayout.repair`.
 
-    Args:
-        genomes: [N, G], of which some become legal, without negative zeros.
-        rows: As of `mutate`, here and below.
-        count: P.
-        genes: [7, G].
-        ordered: [N, 2], genes of which the first must be below the second.
-        first: Row of the first flag.
-        is_broken: [C] receives who had to be changed beyond rounding and bounds.
+    Some genomes become legal, without negative zeros; rows as of `mutate`. Of `ordered` [N, 2] the
+    first gene must be below the second. `is_broken` [C], from row `first` on, receives who had to
+    be changed beyond rounding and bounds.
     """
     for i in range(count):
         row = rows[i]
@@ -274,14 +257,7 @@ def repair(
 
 @compiled_unlocked
 def choose_winners(contestants: Places, ranks: Places, crowding: Floats, out: Places) -> None:
-    """Binary tournaments; see `operators.select_parents`.
-
-    Args:
-        contestants: [2 N], neighbours meet.
-        ranks: [P].
-        crowding: [P].
-        out: [N] receives the winners.
-    """
+    """Winners [N] of tournaments between neighbours [2 N]; see `operators.select_parents`."""
     for i in range(out.size):
         first, second = contestants[2 * i], contestants[2 * i + 1]
         is_wider = crowding[second] > crowding[first]
@@ -290,11 +266,9 @@ def choose_winners(contestants: Places, ranks: Places, crowding: Floats, out: Pl
 
 
 class Seen:
-    """Genomes by place, to find repetitions.
+    """Genomes [N, G] by place, to find repeats; the first `n_known` are there already.
 
-    Args:
-        rows: [N, G], none with a negative zero where it is asked for; may change until then.
-        n_known: The first so many are there already.
+    None has a negative zero where it is asked for; they may change until then.
     """
 
     def __init__(self, rows: Floats, n_known: int) -> None:
@@ -311,7 +285,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Newcomers:
-    """Newcomers behind the genomes that are known, and how they are made.
+    """Newcomers behind the N genomes that are known, and how they are made.
 
     Args:
         seen: Table of all rows [N + P, G], in which the first N are admitted.
@@ -336,14 +310,9 @@ class Newcomers:
     ) -> tuple[int, int, Places]:
         """Make, repair and admit newcomers; those that repeat others again, in rounds.
 
-        Args:
-            rows: [R], which; receives those that are left in front.
-            way: `AS_DRAWN`, `SAMPLED` or `MUTATED`.
-            n_rounds: At most.
-            numbers: [M]; rounds end where they are too few for another.
-
-        Returns:
-            Rounds that are left, numbers that were taken, and rows that repeat others.
+        `rows` [R] say which and receive those that are left in front; they are made `AS_DRAWN`,
+        `SAMPLED` or `MUTATED`. Rounds end where `numbers` [M] are too few for another. Returns
+        rounds that are left, numbers that were taken, and rows that repeat others.
         """
         state, is_known = np.array([len(rows), n_rounds, 0]), np.empty(len(rows), dtype=np.bool_)
         admit_newcomers(
@@ -367,25 +336,10 @@ def admit_newcomers(
     genes: Floats, ordered: Places, chance: float, n_squarings: int, first: int, table: Table,
     is_known: Bools, lineage: Places, is_broken: Bools, state: Places,
 ) -> None:  # fmt: skip
-    """Make, repair and admit newcomers; see `Newcomers.admit`.
+    """Make, repair and admit newcomers; arguments as of `Newcomers`, its `admit`, and the loops.
 
-    Args:
-        genomes: [N + P, G].
-        bits: The same as bits.
-        rows: [R].
-        way: How they are made.
-        numbers: [M].
-        loops: Addresses, as of `find_loops`.
-        genes: [7, G].
-        ordered: As of `repair`.
-        chance: As of `mutate`.
-        n_squarings: As of `mutate`.
-        first: N.
-        table: As of `admit`.
-        is_known: [R] scratch.
-        lineage: [P, 4].
-        is_broken: [P].
-        state: Rows and rounds that are left, and numbers that were taken.
+    `bits` are those of `genomes`, `is_known` [R] is scratch. `state` has rows and rounds that are
+    left, and numbers that were taken.
     """
     while state[0] > 0 and state[1] > 0:
         count, start = state[0], state[2]

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from optimizer.run.genes_file import hash_genomes, load_genomes
-from optimizer.search.evolution import evolve
 from strategy import STRATEGIES
-from tests.support.searches import Zdt1, float_layout, settings
+from tests.support.searches import Zdt1, evolve, float_layout, settings
 
 SELLER = STRATEGIES["seller_exhaustion"].layout
 GENES = {"ema_fast": 24, "reward_r": 3.5}

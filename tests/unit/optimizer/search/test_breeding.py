@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optimizer.search.breeding import ADAPTED, compute_rates, shares, update_credits
-from optimizer.search.evolution import evolve
 from optimizer.search.generation import OPERATORS, UNKNOWN
-from tests.support.searches import Analytic, Zdt1, float_layout, int_layout, settings
+from tests.support.searches import Analytic, Zdt1, evolve, float_layout, int_layout, settings
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6), st.integers(0, 500), st.floats(0, 0.999))

@@ -7,7 +7,7 @@ from tests.support.paths import ROOT
 
 SEARCHES = """
 from engine.runtime.compiling.loops import LoopCache
-from optimizer.search.evolution import evolve
+from tests.support.searches import evolve
 from optimizer.first_run import main
 from tests.support.searches import Analytic, HalfForbidden, float_layout, int_layout, settings
 from tests.support.searches import Zdt1

@@ -6,7 +6,7 @@ import moocore
 import numpy as np
 import pytest
 
-from optimizer.search.evolution import evolve, find_front, front_hash
+from optimizer.search.evolution import front_hash
 from optimizer.search.generation import Population, final_front
 from optimizer.search.operators import sample_genomes
 from optimizer.search.randomness import stream
@@ -17,6 +17,7 @@ from tests.support.searches import (
     Hopeless,
     Zdt1,
     bits,
+    evolve,
     float_layout,
     settings,
 )
@@ -72,19 +73,9 @@ def test_search_without_a_feasible_individual_runs_to_its_end():
     generations = run(problem, 10, 15)
     assert len(generations) == 16
     assert all(dict(g.rejected) == {"too_few_trades": g.evaluated} for g in generations)
-    assert len(find_front(generations[-1].population)) == 0
+    assert not len(generations[-1].archive)
     first, last = generations[0].population, generations[-1].population
     assert last.violations.mean() < first.violations.mean()
-
-
-def test_front_holds_the_feasible_undominated_once():
-    """Dominated, infeasible and repeated members are left out; the rest is sorted by genome."""
-    population = list_population(
-        genomes=[[3, 0], [1, 9], [1, 2], [3, 0], [0, 0], [2, 2]],
-        objectives=[[0, 3], [1, 1], [1, 1], [0, 3], [9, 9], [-1, -1]],
-        violations=[0.0, 0.0, 0.0, 0.0, 0.0, 1.0],
-    )
-    assert find_front(population).tolist() == [2, 1, 0]
 
 
 def test_front_hash_ignores_order_and_sign_of_zero():

@@ -3,9 +3,9 @@
 import numpy as np
 
 from optimizer.search.archive import hypervolume
-from optimizer.search.evolution import STEPS, evolve, neighbours
+from optimizer.search.evolution import STEPS, neighbours
 from optimizer.search.generation import OPERATORS
-from tests.support.searches import Zdt1, float_layout, int_layout, polished_front, settings
+from tests.support.searches import Zdt1, evolve, float_layout, int_layout, polished_front, settings
 
 
 def test_neighbours_differ_in_one_gene_by_one_step():

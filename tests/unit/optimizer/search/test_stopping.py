@@ -2,8 +2,8 @@
 
 import pytest
 
-from optimizer.search.evolution import evolve, stop_reason
-from tests.support.searches import Hopeless, Zdt1, float_layout, settings
+from optimizer.search.evolution import stop_reason
+from tests.support.searches import Hopeless, Zdt1, evolve, float_layout, settings
 
 
 def find_stop(problem, generations=60, seconds=0.0, **limits):
