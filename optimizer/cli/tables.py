@@ -27,7 +27,6 @@ from optimizer.store.result import (
     WindowDescription,
     choose_noun,
     describe_windows,
-    list_searched_windows,
 )
 from strategy.gene import GeneText
 
@@ -156,7 +155,7 @@ def print_individual(
         console.print()
         console.print(genes_table(candidate.genes))
     console.print()
-    if summary := describe_windows(list_searched_windows(windows), over):
+    if summary := describe_windows(windows, over):
         console.say(f"{summary[0].upper()}{summary[1:]}.")
     console.print(metrics_table(candidate))
 

@@ -38,7 +38,6 @@ from optimizer.store.result import (
     describe_certificate,
     describe_quality,
     describe_windows,
-    list_searched_windows,
 )
 
 if TYPE_CHECKING:
@@ -139,7 +138,7 @@ def _list_searched(result: RunResult, judgement: Judgement | None) -> Iterator[F
         "asked", "Searched", f"{searched}, {format_count(data.bars, 'bar')}{kept}{simulated}"
     )
     yield from list_ranges(data.windows, data.timeframe)
-    if numbers := describe_windows(list_searched_windows(data.windows), result.over_windows):
+    if numbers := describe_windows(data.windows, result.over_windows):
         yield Fact("asked", "Numbers", numbers)
     yield from list_goals(result.objectives, describe_formulas(result.formulas))
     yield Fact("found", "Tried", describe_count(result, judgement), _describe_seconds(result))

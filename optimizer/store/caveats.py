@@ -120,11 +120,8 @@ def describe_account(
 ) -> Iterator[str]:
     """An account in sentences, as far as its numbers do not say it.
 
-    Args:
-        account: Its numbers.
-        count: Of its symbols or components.
-        noun: What it has several of.
-        limits: Flags of its limits, where they are known.
+    `count` is that of its symbols or components, by a noun; `limits` are flags, where they are
+    known.
     """
     metrics = account.metrics
     skipped, most = metrics.get("skipped"), metrics.get("max_leverage")

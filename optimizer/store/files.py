@@ -57,9 +57,7 @@ _UNLOCKABLE = (errno.EBADF, errno.EINVAL, errno.EISDIR, errno.ENOTSUP)
 def open_plain(directory: Path, name: str, flags: int) -> int:
     """Descriptor of a plain file of a directory; it is made where `flags` say so.
 
-    Raises:
-        StoreError: When the name is a link, a pipe or anything else that is no plain file.
-        OSError: When it cannot be opened.
+    StoreError for a link, a pipe or anything else that is no plain file.
     """
     with _open_handle(directory) as handle:
         _refuse_special(directory, name, handle)
@@ -75,9 +73,6 @@ def refuse_links(directory: Path) -> None:
     """Refuse a run with a file that is a link, or anything else but a plain file.
 
     SQLite opens a database by its name and follows links, so it must not come that far.
-
-    Raises:
-        StoreError: Naming the file.
     """
     try:
         with _open_handle(directory) as handle:
@@ -167,9 +162,8 @@ class OwnerLock:
     def acquire(cls, directory: Path) -> "OwnerLock":
         """Become the owner of a run.
 
-        Raises:
-            StoreError: When another process owns it, naming that owner, within a quarter of a
-                second; or when the directory cannot be written.
+        StoreError when another process owns it, naming that owner, within a quarter of a second; or
+        when the directory cannot be written.
         """
         for attempt in range(TRIES):
             descriptor = _try_lock(directory, fcntl.LOCK_EX)

@@ -34,8 +34,7 @@ class Labels:
     def add(self, words: Iterable[str]) -> "Labels":
         """These labels and tags that are new; two that differ in case alone are one.
 
-        Raises:
-            ConfigError: When a word is no tag, or there are too many.
+        ConfigError when a word is no tag, or there are too many.
         """
         tags = {tag.casefold(): tag for tag in self.tags}
         for word in map(parse_tag, words):
@@ -45,11 +44,7 @@ class Labels:
         return replace(self, tags=tuple(tags.values()))
 
     def remove(self, words: Iterable[str]) -> "Labels":
-        """These labels without some tags.
-
-        Raises:
-            ConfigError: When the run has no such tag.
-        """
+        """These labels without some tags; ConfigError when the run has no such tag."""
         gone = {parse_tag(word).casefold(): word for word in words}
         for key, word in gone.items():
             if not self.has(key):
@@ -63,11 +58,7 @@ class Labels:
 
 
 def parse_tag(text: str) -> str:
-    """A tag as it is kept.
-
-    Raises:
-        ConfigError: When it is more than a word, or could command a terminal.
-    """
+    """A tag as it is kept; ConfigError for more than a word, or what commands a terminal."""
     tag = normalize("NFC", text)
     if not is_tag(tag):
         raise ConfigError(f"tag {shorten(text)}: a tag is {TAG_RULE}")
@@ -77,8 +68,7 @@ def parse_tag(text: str) -> str:
 def parse_note(text: str) -> str:
     """A note as it is kept: in one line, each blank and end of a line one space.
 
-    Raises:
-        ConfigError: When it is too long, or could command a terminal.
+    ConfigError when it is too long, or could command a terminal.
     """
     note = " ".join(normalize("NFC", text).split())
     if not note.isprintable() or len(note) > LONGEST_NOTE:
@@ -97,8 +87,7 @@ def shorten(text: str) -> str:
 def read_labels(directory: Path) -> Labels:
     """Labels of a run; none without such a file.
 
-    Raises:
-        StoreError: When the file is a link, not of this program, or was damaged.
+    StoreError when the file is a link, not of this program, or was damaged.
     """
     try:
         descriptor = open_plain(directory, LABELS, os.O_RDONLY)
@@ -127,11 +116,7 @@ def find_label_problem(directory: Path) -> tuple[str, ...]:
 
 
 def write_labels(directory: Path, labels: Labels) -> None:
-    """Put labels in place of those of a run; without any there is no such file.
-
-    Raises:
-        OptimizerError: When they cannot be written; those that were there stay.
-    """
+    """Put labels in place of those of a run; without any there is no such file."""
     if labels == Labels():
         (directory / LABELS).unlink(missing_ok=True)
         return
@@ -148,12 +133,8 @@ def change_labels(
 ) -> Labels:
     """Give a run tags, take some away, set its note if there is one; its labels then.
 
-    Concurrent processes take turns; a run that is being recorded may be labelled too.
-
-    Raises:
-        ConfigError: When a text is not allowed.
-        StoreError: When the present ones cannot be read.
-        OptimizerError: When they cannot be written.
+    Concurrent processes take turns; a run that is being recorded may be labelled too. ConfigError
+    when a text is not allowed, OptimizerError when labels cannot be read or written.
     """
     try:
         with taking_turns(directory.resolve().parent):

@@ -99,10 +99,8 @@ class RunSummary:
 def list_runs(runs_dir: Path, read: Callable[[Path], RunSummary] | None = None) -> list[RunSummary]:
     """All runs in a directory, oldest first; those left out or not readable say why.
 
-    `read` gives the summary of a folder, in place of `summarise`.
-
-    Raises:
-        StoreError: When the directory itself cannot be read.
+    `read` gives the summary of a folder, in place of `summarise`. StoreError when the directory
+    itself cannot be read.
     """
     return _sort_runs(
         [
@@ -115,10 +113,7 @@ def list_runs(runs_dir: Path, read: Callable[[Path], RunSummary] | None = None) 
 
 
 def find_next_number(runs_dir: Path) -> int:
-    """Number of a run that is created now: one more than any in a directory, at least 1.
-
-    A clock may be set back, so runs are counted.
-    """
+    """Number of a run that is created now: runs are counted, because a clock may be set back."""
     try:
         folders = list_run_folders(runs_dir)
     except StoreError:
@@ -169,9 +164,7 @@ def find_run(runs_dir: Path, name: str) -> Path:
     """Directory of the run that a person means.
 
     `name` is ``latest``, the name of a run, the beginning of exactly one, or the path of a run.
-
-    Raises:
-        StoreError: When there is none, or more than one, naming those that there are.
+    StoreError when there is none, or more than one, naming those that there are.
     """
     if "/" in name or os.path.isfile(Path(name) / DATABASE):
         return _resolve_path(Path(name))
@@ -210,11 +203,8 @@ def new_run_id(now: datetime | None = None) -> str:
 def validate_run_id(text: str) -> str:
     """Return `text` when a new run may have it as its id; a recorded one may be renamed freely.
 
-    It has 1 to 64 letters, digits, dots, underscores and hyphens, starts with a letter or a
-    digit, does not end with a dot, and is not ``latest``.
-
-    Raises:
-        StoreError: When it is anything else, such as a path.
+    It has 1 to 64 letters, digits, dots, underscores and hyphens, starts with a letter or a digit,
+    does not end with a dot, and is not ``latest``. StoreError for anything else, such as a path.
     """
     if not _RUN_ID.fullmatch(text) or ".." in text or text.lower() == LATEST:
         raise StoreError(
@@ -227,9 +217,7 @@ def validate_run_id(text: str) -> str:
 def run_path(runs_dir: Path, run_id: str) -> Path:
     """Directory of a run, whether it exists or not.
 
-    Raises:
-        StoreError: When the id is not legal, or the directory lies outside `runs_dir` because
-            something there is a symbolic link.
+    StoreError when the id is not legal, or a symbolic link leads out of `runs_dir`.
     """
     path = runs_dir / validate_run_id(run_id)
     if not path.resolve().is_relative_to(runs_dir.resolve()):
@@ -303,19 +291,14 @@ def _sort_runs(runs: list[RunSummary]) -> list[RunSummary]:
 
 
 def list_run_folders(runs_dir: Path) -> list[Path]:
-    """Directories of runs that are listed.
-
-    Raises:
-        StoreError: When the directory cannot be read.
-    """
+    """Directories of runs that are listed; StoreError as of `scan_runs`."""
     return [folder for folder, why in scan_runs(runs_dir) if not why]
 
 
 def scan_runs(runs_dir: Path) -> list[tuple[Path, str]]:
     """Folders with a run in them, by name, and why one is left out; empty for one that is listed.
 
-    Raises:
-        StoreError: When the directory cannot be read.
+    StoreError when the directory cannot be read.
     """
     try:
         entries = sorted(runs_dir.iterdir()) if runs_dir.exists() else []
@@ -414,11 +397,7 @@ def _quote_text(text: str) -> str:
 
 
 def begin_draft(runs_dir: Path, run_id: str) -> tuple[Path, OwnerLock]:
-    """A folder for preparing a run, so that it exists whole or not at all, and its lock.
-
-    Raises:
-        StoreError, OSError: When it cannot be made.
-    """
+    """A folder for preparing a run, so that it exists whole or not at all, and its lock."""
     while True:
         draft = runs_dir / name_draft(run_id)
         draft.mkdir()
@@ -480,9 +459,7 @@ def delete_run(path: Path) -> None:
     """Remove a run from the disk: its own files, and its folder unless others lie there.
 
     Killed in between, the rest is swept like a run never begun, or removed by a second call.
-
-    Raises:
-        StoreError: When it is no run, is owned, or cannot be removed.
+    StoreError when it is no run, is owned, or cannot be removed.
     """
     if path.is_symlink():
         raise StoreError(f"{path} is a link, and is not followed: name the run's own folder")

@@ -183,11 +183,7 @@ def digest_subject(payload: bytes) -> str:
 
 
 def find_subject(chain: Chain) -> str:
-    """Subject of evidence that is recorded now.
-
-    Raises:
-        StoreError: When there is no result that it could be about.
-    """
+    """Subject of evidence that is recorded now; StoreError without a result to be about."""
     if chain.result is None:
         raise StoreError("evidence without a result cannot be recorded: a result comes first")
     return chain.result.about
@@ -200,11 +196,7 @@ def create_log(path: Path, header: bytes) -> None:
 
 
 def read_header(connection: sqlite3.Connection, path: Path) -> bytes:
-    """JSON of the header.
-
-    Raises:
-        StoreError: When it is not there or does not match its digest.
-    """
+    """JSON of the header; StoreError when it is not there or does not match its digest."""
     with translate_sqlite_errors(path):
         row = connection.execute(f"SELECT {_FIELDS} FROM record WHERE id = 0").fetchone()
     try:
@@ -238,8 +230,7 @@ def follow(connection: sqlite3.Connection, known: Chain | None = None) -> Chain:
 def recover(connection: sqlite3.Connection, chain: Chain, noted: Owner | None) -> Recovery:
     """Find the newest generation to go on from.
 
-    Raises:
-        StoreError: When generations were recorded and none of them can be used.
+    StoreError when generations were recorded and none of them can be used.
     """
     losses: list[str] = []
     is_further = noted is not None and noted.generation >= len(chain.generations)
@@ -282,10 +273,7 @@ def list_generation_problems(
 ) -> Iterator[str]:
     """Problems of populations, a line each, found by reading all of them.
 
-    Args:
-        connection: Of the run.
-        chain: Its records.
-        least: Extent that every generation has at least, one of `KEPT`.
+    `least` is the extent that every generation has at least, one of `KEPT`.
     """
     for record in chain.generations:
         is_newest = record is chain.generations[-1]

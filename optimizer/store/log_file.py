@@ -172,10 +172,8 @@ def open_writer(path: Path) -> sqlite3.Connection:
     """Open for writing, by any thread, but only by one at a time.
 
     A write-ahead log needs memory that all processes share, which a network file system lacks:
-    a rollback journal serves there.
-
-    Raises:
-        StoreError: When it is not a run of this version, or cannot be written.
+    a rollback journal serves there. StoreError when it is not a run of this version, or cannot be
+    written.
     """
     journal = "wal" if find_network_kind(path) is None else "delete"
     with translate_sqlite_errors(path):
@@ -197,8 +195,7 @@ def open_writer(path: Path) -> sqlite3.Connection:
 def open_reader(path: Path) -> sqlite3.Connection:
     """Open for reading, also beside a writer or where no file can be written.
 
-    Raises:
-        StoreError: When it is not a run of this version.
+    StoreError when it is not a run of this version.
     """
     with translate_sqlite_errors(path):
         try:

@@ -54,8 +54,7 @@ class Payload:
     def read(cls, payload: object) -> Self:
         """Read what `payload` wrote and JSON has carried.
 
-        Raises:
-            StoreError: When something is missing or is of another kind, naming the first such.
+        StoreError names the first part that is missing or of another kind.
         """
         try:
             values = payload if cls.is_exact else clean_values(payload)
@@ -75,11 +74,9 @@ class Payload:
 def encode(value: object, *, what: str) -> bytes:
     """Canonical JSON: sorted keys, no blanks, UTF-8, floats that read back exactly.
 
-    NumPy numbers and arrays, tuples and paths are written as their plain forms.
-
-    Raises:
-        StoreError: When it holds NaN or an infinity, naming where, something unknown to JSON, or a
-            number that `decode` refuses.
+    NumPy numbers and arrays, tuples and paths are written as their plain forms. StoreError when it
+    holds NaN or an infinity, naming where, something unknown to JSON, or a number that `decode`
+    refuses.
     """
     try:
         text = json.dumps(
@@ -104,10 +101,9 @@ def encode(value: object, *, what: str) -> bytes:
 def decode(payload: bytes) -> object:
     """Read what `encode` wrote.
 
-    Raises:
-        ValueError: When it is not JSON in UTF-8, or holds what `encode` never writes: a number
-            that is not finite or no machine has, a key twice, half a character, or more nesting
-            than the walks over it can follow.
+    ValueError when it is not JSON in UTF-8, or holds what `encode` never writes: a number that is
+    not finite or no machine has, a key twice, half a character, or more nesting than the walks over
+    it can follow.
     """
     is_extreme = EXTREME.search(payload) is not None
     try:

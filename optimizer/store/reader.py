@@ -32,8 +32,7 @@ LEAST: Mapping[str, str] = {"all": "whole", "front": "front", "last": "summary"}
 class Reader:
     """The log of a run's directory, open for reading.
 
-    Raises:
-        StoreError: When it is not a run that this version can read, or its header is damaged.
+    StoreError when it is not a run that this version can read, or what is asked for cannot be read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -104,28 +103,19 @@ class Reader:
             return self._follow().list_noticed_losses()
 
     def generations(self, start: int = 0) -> tuple[GenerationSummary, ...]:
-        """Summaries of all generations from a number on that can be trusted, oldest first.
-
-        Raises:
-            StoreError: When one cannot be read.
-        """
+        """Summaries of all generations from a number on that can be trusted, oldest first."""
         with self._reading():
             return tuple(list_summaries(self._connection, self._follow().generations[start:]))
 
     def generation(self, number: int) -> Generation:
-        """A whole generation.
-
-        Raises:
-            StoreError: When it was not recorded, not kept, or is damaged.
-        """
+        """A whole generation; StoreError when it was not recorded, not kept, or is damaged."""
         with self._reading(f"{self.path.name}, generation {number}"):
             return load_generation(self._connection, self._find_generation(number))
 
     def front(self, number: int) -> Population:
         """Feasible individuals of a generation that none dominates, in order of survival.
 
-        Raises:
-            StoreError: When it was not recorded, not kept, or is damaged.
+        StoreError when it was not recorded, not kept, or is damaged.
         """
         with self._reading(f"{self.path.name}, generation {number}"):
             record = self._find_generation(number)
@@ -136,8 +126,7 @@ class Reader:
     def result(self) -> Mapping[str, object] | None:
         """Result of the run, None before its end.
 
-        Raises:
-            StoreError: When it cannot be read, or the record is damaged before any result.
+        StoreError when it cannot be read, or the record is damaged before any result.
         """
         with self._reading():
             chain = self._follow()
@@ -147,20 +136,12 @@ class Reader:
 
     @property
     def evidence(self) -> tuple[tuple[str, Mapping[str, object]], ...]:
-        """Names and rows of evidence on the result, oldest first.
-
-        Raises:
-            StoreError: When a row cannot be read.
-        """
+        """Names and rows of evidence on the result, oldest first."""
         with self._reading():
             return tuple((record.name, record.value) for record in self._follow().list_evidence())
 
     def find_evidence(self, name: str) -> Mapping[str, object]:
-        """The newest row of evidence on the result under a name; empty without one.
-
-        Raises:
-            StoreError: When it cannot be read.
-        """
+        """The newest row of evidence on the result under a name; empty without one."""
         with self._reading():
             rows = self._follow().list_evidence()
             newest = next((row for row in reversed(rows) if row.name == name), None)

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from engine.accounts.account import ACCOUNT_METRICS
 from engine.accounts.metrics import METRICS
@@ -15,14 +14,12 @@ from optimizer.errors import ParityError, StoreError
 from optimizer.formatting import format_count, fraction
 from optimizer.goals.constraints import MEAN, POOLED
 from optimizer.goals.objectives import is_maximised
-from optimizer.search.generation import Population, final_front
+from optimizer.search.generation import Floats, Population, final_front
 from optimizer.store.caveats import Caveats, RunAnswer
 from optimizer.store.payload import OPTIONAL, Payload
 from optimizer.store.rows import count_rejected
 from optimizer.store.store import RunStore
 from strategy.gene import GeneText
-
-Floats = npt.NDArray[np.float64]
 
 BESIDE = {"total_return": "hold_at_equal_volatility", "max_drawdown": "max_drawdown_marked"}
 """A metric's figure of the account stands right behind it."""
@@ -54,11 +51,7 @@ class GeneRecord(Payload):
 def number_genes(
     genes: Mapping[str, GeneText], options: Mapping[str, Sequence[str]]
 ) -> Iterator[float]:
-    """Numbers of genes in their order, from numbers and names of options.
-
-    Raises:
-        StoreError: When a text is the name of none.
-    """
+    """Numbers of genes in their order; StoreError when a text names none of the options."""
     for name, value in genes.items():
         if not isinstance(value, str):
             yield value
@@ -66,52 +59,6 @@ def number_genes(
             yield float(list(known).index(value))
         else:
             raise StoreError(f"gene '{name}' is '{value}', which the header does not know")
-
-
-def list_genomes(genes: Sequence[GeneRecord], members: Sequence[Mapping[str, GeneText]]) -> Floats:
-    """Genomes of members, [F, G].
-
-    Raises:
-        StoreError: When a member lacks a gene, or has an option that there is not.
-    """
-    options, rows = {gene.name: gene.options for gene in genes}, []
-    for member in members:
-        if missing := [gene.name for gene in genes if gene.name not in member]:
-            raise StoreError(f"the header names {missing[0]!r}, which a member of the result lacks")
-        rows.append(list(number_genes({gene.name: member[gene.name] for gene in genes}, options)))
-    return np.array(rows, np.float64).reshape(len(rows), len(genes))
-
-
-def show_genomes(genes: Sequence[GeneRecord], genomes: Floats) -> dict[str, list[GeneText]]:
-    """Values [N] of each gene of checked genomes [N, G] as people read them, by name."""
-    columns: dict[str, list[GeneText]] = {}
-    for gene, values in zip(genes, genomes.T.tolist(), strict=True):
-        options = gene.options
-        columns[gene.name] = [options[int(value)] for value in values] if options else values
-    return columns
-
-
-def check_genomes(genes: Sequence[GeneRecord], genomes: Floats) -> None:
-    """Refuse genomes [N, G] of other genes than there are, or beyond their bounds.
-
-    Raises:
-        StoreError: When one is.
-    """
-    if genomes.shape[-1] != len(genes):
-        raise StoreError(
-            f"the header names {format_count(len(genes), 'gene')}, and candidates have "
-            f"{genomes.shape[-1]}"
-        )
-    for gene, values in zip(genes, genomes.T, strict=True):
-        outside = values[~np.isfinite(values) | (values < gene.low) | (values > gene.high)]
-        if len(outside):
-            raise StoreError(
-                f"the header bounds {gene.name} by {gene.low:g} and {gene.high:g}, and a "
-                f"candidate has {outside[0]:g}"
-            )
-        count = len(gene.options)
-        if count and not np.isin(values, np.arange(count)).all():
-            raise StoreError(f"the header names {count} options of {gene.name}, not all there are")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,7 +214,7 @@ class RunResult(Payload):
                     )
 
     @property
-    def genomes(self) -> npt.NDArray[np.float64]:
+    def genomes(self) -> Floats:
         """Genomes of the members, [F, G]."""
         rows = [list(number_genes(member.genes, self.options)) for member in self.front]
         return np.array(rows, np.float64).reshape(len(rows), len(rows[0]) if rows else 0)
@@ -323,19 +270,14 @@ class RunResult(Payload):
 
 
 def find_strongest(
-    strengths: npt.NDArray[np.float64],
-    genomes: npt.NDArray[np.float64],
+    strengths: Floats,
+    genomes: Floats,
     is_gone: Callable[[int], bool] = lambda _: False,
 ) -> int | None:
     """The member that every verdict is about: of greatest strength, the first by genome if equal.
 
-    Args:
-        strengths: [F]; NaN never wins.
-        genomes: [F, G].
-        is_gone: Whether a member's account stood at nothing at a close, so that it never wins.
-
-    Returns:
-        Its number; None of an empty front, and where no member that stands has a strength.
+    NaN of strengths [F] never wins, nor does a member that is gone: its account stood at nothing at
+    a close. None of an empty front, and where no member that stands has a strength.
     """
     known = np.flatnonzero(~np.isnan(strengths))
     while len(known):
@@ -350,8 +292,7 @@ def find_strongest(
 def load_result(store: RunStore) -> RunResult | None:
     """The result of a run, members by their numbers; None before it is finished.
 
-    Raises:
-        StoreError: When it is damaged, or contradicts the recorded generations.
+    StoreError when it is damaged, or contradicts the recorded generations.
     """
     recorded = store.result
     if recorded is None:
@@ -489,23 +430,50 @@ class RunHeader(Payload):
         """True for each gene without an order, [G]."""
         return [bool(gene.options) for gene in self.genes]
 
-    def list_genomes(self, members: Sequence[Member]) -> npt.NDArray[np.float64]:
-        """Genomes of members, [F, G]; raises `StoreError` as `gene_record.list_genomes`."""
-        return list_genomes(self.genes, [member.genes for member in members])
+    def list_genomes(self, members: Sequence[Member]) -> Floats:
+        """Genomes [F, G] of members; StoreError when one lacks a gene, or an option is unknown."""
+        names, rows = self.gene_names, []
+        for member in members:
+            if missing := [name for name in names if name not in member.genes]:
+                raise StoreError(
+                    f"the header names {missing[0]!r}, which a member of the result lacks"
+                )
+            genes = {name: member.genes[name] for name in names}
+            rows.append(list(number_genes(genes, self.options)))
+        return np.array(rows, np.float64).reshape(len(rows), len(names))
 
-    def show_genomes(self, genomes: npt.NDArray[np.float64]) -> dict[str, list[GeneText]]:
+    def show_genomes(self, genomes: Floats) -> dict[str, list[GeneText]]:
         """Values [N] of each gene of checked genomes [N, G] as people read them, by name."""
-        return show_genomes(self.genes, genomes)
+        columns: dict[str, list[GeneText]] = {}
+        for gene, values in zip(self.genes, genomes.T.tolist(), strict=True):
+            options = gene.options
+            columns[gene.name] = [options[int(value)] for value in values] if options else values
+        return columns
 
-    def check_genes(self, genomes: npt.NDArray[np.float64]) -> None:
-        """Refuse genomes [N, G]; raises `StoreError` as `gene_record.check_genomes`."""
-        check_genomes(self.genes, genomes)
+    def check_genes(self, genomes: Floats) -> None:
+        """Refuse genomes [N, G] of other genes than there are, or beyond their bounds."""
+        if genomes.shape[-1] != len(self.genes):
+            raise StoreError(
+                f"the header names {format_count(len(self.genes), 'gene')}, and candidates have "
+                f"{genomes.shape[-1]}"
+            )
+        for gene, values in zip(self.genes, genomes.T, strict=True):
+            outside = values[~np.isfinite(values) | (values < gene.low) | (values > gene.high)]
+            if len(outside):
+                raise StoreError(
+                    f"the header bounds {gene.name} by {gene.low:g} and {gene.high:g}, and a "
+                    f"candidate has {outside[0]:g}"
+                )
+            count = len(gene.options)
+            if count and not np.isin(values, np.arange(count)).all():
+                raise StoreError(
+                    f"the header names {count} options of {gene.name}, not all there are"
+                )
 
-    def natural(self, objectives: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def natural(self, objectives: Floats) -> Floats:
         """Minimised objectives [..., O] in the sign that people know, and back again.
 
-        Raises:
-            StoreError: When they are others than the header names.
+        StoreError when they are others than the header names.
         """
         if objectives.shape[-1] != len(self.objectives):
             raise StoreError(
@@ -513,7 +481,7 @@ class RunHeader(Payload):
                 f"candidates have {objectives.shape[-1]}"
             )
         signs = np.array([-1.0 if is_maximised(name) else 1.0 for name in self.objectives])
-        natural: npt.NDArray[np.float64] = signs * objectives + 0.0
+        natural: Floats = signs * objectives + 0.0
         return natural
 
 
@@ -548,18 +516,12 @@ def overlap(some: Sequence[_SymbolSpan], others: Sequence[_SymbolSpan]) -> bool:
     )
 
 
-def list_searched_windows(windows: Iterable[WindowDescription]) -> list[WindowDescription]:
-    """Windows that are not held out."""
-    return [window for window in windows if not window.is_held_out]
+def describe_windows(windows: Iterable[WindowDescription], over: str) -> str:
+    """Meaning of numbers over several searched windows, in words; empty where there is one.
 
-
-def describe_windows(windows: Sequence[WindowDescription], over: str) -> str:
-    """Meaning of numbers over several windows, in words; empty where there is one.
-
-    Args:
-        windows: Those that a candidate is shown on, none of them held out.
-        over: Rule by which they are taken together.
+    `over` is the rule by which they are taken together.
     """
+    windows = [window for window in windows if not window.is_held_out]
     if len(windows) < 2:
         return ""
     noun = choose_noun(windows)

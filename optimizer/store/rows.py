@@ -153,12 +153,10 @@ class RecordedGeneration(Payload):
         raise ValueError("its population does not have the recorded shape")
 
     def read_columns(self, whole: bytes, body: bytes, least: str = "summary") -> Columns:
-        """Columns of a body; ValueError names their fault.
+        """Columns of a body, or of the part of it that was kept; ValueError names their fault.
 
-        Args:
-            whole: SHA-256 of the body as it was recorded.
-            body: It, or the part that was kept.
-            least: Extent that it has to have, one of `KEPT`.
+        `whole` is the SHA-256 of the body as it was recorded, `least` the extent that it has to
+        have.
         """
         kept = self.find_kept(len(body))
         if KEPT.index(kept) > KEPT.index(least):
@@ -235,8 +233,7 @@ class Packed(NamedTuple):
 def take_snapshot(generation: Generation) -> Snapshot:
     """A generation as bytes; writable arrays are copied, so that it never changes.
 
-    Raises:
-        StoreError: When shapes disagree, or a number of the summary is not finite.
+    StoreError when shapes disagree, or a number of the summary is not finite.
     """
     population = generation.population
     genomes, objectives = np.asarray(population.genomes), np.asarray(population.objectives)

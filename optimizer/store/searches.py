@@ -49,9 +49,7 @@ def hash_goals(header: Mapping[str, object]) -> tuple[str, str] | None:
 def note_question(runs_dir: Path, header: Mapping[str, object]) -> None:
     """Note that a run is begun. Processes that begin at once take turns.
 
-    Raises:
-        StoreError: When the list cannot be read.
-        WriteError: When it cannot be written.
+    StoreError when the list cannot be read, WriteError when it cannot be written.
     """
     if (question := hash_question(header)) is None:
         return
@@ -59,12 +57,7 @@ def note_question(runs_dir: Path, header: Mapping[str, object]) -> None:
 
 
 def note_try(runs_dir: Path, digest: str) -> None:
-    """Note a single candidate that was tried, which counts as a question without a run.
-
-    Raises:
-        StoreError: When the list cannot be read.
-        WriteError: When it cannot be written.
-    """
+    """Note a single candidate that was tried, which counts as a question without a run."""
     _note(runs_dir, f"{TRY}{digest}")
 
 
@@ -76,25 +69,15 @@ def _note(runs_dir: Path, question: str) -> None:
 
 
 def list_noted(runs_dir: Path) -> list[str]:
-    """Questions that were ever begun in a folder, in their order.
-
-    Raises:
-        StoreError: When the list cannot be read.
-    """
+    """Questions that were ever begun in a folder, in their order."""
     return read_list(runs_dir / SEARCHES, LARGEST_BYTES, "searches", _require_text)
 
 
 def read_list(path: Path, most_bytes: int, counted: str, read: Callable[[Any], Item]) -> list[Item]:
     """A list that a folder of runs keeps of what may not be forgotten; empty without a file.
 
-    Args:
-        path: The file.
-        most_bytes: Of the file.
-        counted: What is on the list, in words.
-        read: Reads an item as it was written, and raises a ValueError or StoreError of another.
-
-    Raises:
-        StoreError: When it cannot be read.
+    `counted` says in words what is on it; `read` reads an item as it was written, and raises a
+    ValueError or StoreError of another. StoreError when it cannot be read.
     """
     try:
         items = decode(read_ordinary(path, most_bytes))
@@ -110,11 +93,7 @@ def read_list(path: Path, most_bytes: int, counted: str, read: Callable[[Any], I
 
 
 def write_list(path: Path, items: Sequence[object]) -> None:
-    """Write such a list.
-
-    Raises:
-        WriteError: When it cannot be written.
-    """
+    """Write such a list."""
     write_whole(path, json.dumps(items, indent=1) + "\n")
 
 

@@ -51,11 +51,8 @@ SHARED_FROM, SHARED_BYTES = 2**30 + 2, 510
 class RunStore(Reader):
     """One run, open for reading or owned for writing; made by `create` and `open`.
 
-    Whatever writes raises StoreError when recording has failed.
-
-    Args:
-        lock: Of its owner, None to read only.
-        swept: How many directories of runs never begun were removed.
+    Whatever writes raises StoreError when recording has failed. The lock is of its owner, None to
+    read only; `swept` counts removed directories of runs never begun.
     """
 
     def __init__(self, path: Path, lock: OwnerLock | None, *, swept: int = 0) -> None:
@@ -91,8 +88,8 @@ class RunStore(Reader):
         Args:
             runs_dir: Where runs live; made when absent.
             run_id: As `validate_run_id` allows; must not exist.
-            header: What decides the run, and what should be known of it; without NaN.
-            keep: What stays of generations before the newest two, which always stay whole:
+            header: All that decides the run, and that should be known of it; without NaN.
+            keep: Extent of generations before the newest two, which always stay whole:
                 ``"all"``, ``"front"`` or ``"last"`` (their summary only).
             announce: Called with the recorded header before any other process can see the run.
 
@@ -123,14 +120,11 @@ class RunStore(Reader):
 
     @classmethod
     def open(cls, path: Path, *, writable: bool = False) -> "RunStore":
-        """Open a run.
+        """Open a run; `writable` asks to own it and go on with it.
 
-        `writable` asks to own it and go on with it; readers need no permission and may read
-        while an owner writes.
-
-        Raises:
-            StoreError: When it is not a run, is damaged beyond use, was made by a newer version,
-                or, for writing, is owned by another process.
+        Readers need no permission and may read while an owner writes. StoreError when it is not a
+        run, is damaged beyond use, was made by a newer version, or, for writing, is owned by
+        another process.
         """
         if not writable:
             return cls(path, None)
@@ -160,11 +154,8 @@ class RunStore(Reader):
     def last_generation(self) -> Generation | None:
         """The newest generation that is whole and undamaged, None when none was ever recorded.
 
-        When newer ones were damaged or lost, `warnings` names them; the first commit
-        removes them.
-
-        Raises:
-            StoreError: When generations were recorded and none of them can be used.
+        When newer ones were damaged or lost, `warnings` names them; the first commit removes them.
+        StoreError when generations were recorded and none of them can be used.
         """
         if self._writer is not None:
             self._writer.recorder.flush()
@@ -173,11 +164,7 @@ class RunStore(Reader):
         return recovery.generation
 
     def record(self, generation: Generation) -> None:
-        """Hand a generation over; what can be written of it is copied, all on disk within a second.
-
-        Raises:
-            StoreError: When it is not the next one, or recording has failed.
-        """
+        """Hand the next generation over; it is copied as needed, and on disk within a second."""
         self._require_writer().record(generation)
 
     def flush(self) -> None:
@@ -193,8 +180,7 @@ class RunStore(Reader):
     def add_evidence(self, name: str, payload: Mapping[str, object]) -> None:
         """Hand over a row of evidence on the result; on disk within a second.
 
-        Raises:
-            StoreError: When recording has failed, as it does before there is a result.
+        StoreError when recording has failed, as it does before there is a result.
         """
         note = Note("evidence", encode(payload, what=f"the evidence '{name}'"), name)
         self._require_writer().recorder.submit(note)
@@ -323,11 +309,8 @@ def separate_links(directory: Path) -> bool:
 
     Two owners of one file by two names would not meet: the lock is on a folder, and a log is
     found by the name of its database. Killed at any step, the rest is done by the next owner, who
-    alone may do so, before anything opens the database.
-
-    Raises:
-        StoreError: When the file is in use by its other name.
-        OSError: When it cannot be copied.
+    alone may do so, before anything opens the database. StoreError when the file is in use by its
+    other name.
     """
     # The database last: its log goes with either file, the index of a log with none.
     paths = [directory / (DATABASE + side) for side in reversed(SIDES)]

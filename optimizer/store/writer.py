@@ -74,12 +74,8 @@ Item = Snapshot | Note
 class Recorder:
     """A bounded queue, and a thread that empties it.
 
-    Every call after recording has failed raises a StoreError.
-
-    Args:
-        commit: Writes a group, all or nothing; called by the thread alone.
-        group_seconds: As `GROUP_SECONDS`.
-        queue_bytes: As `QUEUE_BYTES`; one record is always taken, however large.
+    Every call after recording has failed raises a StoreError. The thread alone calls `commit`,
+    which writes a group, all or nothing; one item is always taken, however large.
     """
 
     def __init__(
@@ -182,10 +178,7 @@ class Recorder:
 class Writer:
     """Takes generations one after the other and has them recorded.
 
-    Args:
-        reader: Of the same run, with the settings of its record.
-        lock: Of its owner.
-        recovery: Records that the run holds already, and the generation to go on from.
+    The recovery has the records that the run holds already, and the generation to go on from.
 
     Attributes:
         last: Number of the newest generation that was taken, -1 before the first.
@@ -203,8 +196,7 @@ class Writer:
     def record(self, generation: Generation) -> None:
         """Take the next generation.
 
-        Raises:
-            StoreError: When it is not the next one, is of another shape, or recording has failed.
+        StoreError when it is not the next one, is of another shape, or recording has failed.
         """
         if generation.number != self.last + 1:
             raise StoreError(
@@ -229,8 +221,7 @@ class Writer:
     def require_kept(self, reader: Reader) -> None:
         """Compare all acknowledged records with those of `reader`, opened anew.
 
-        Raises:
-            DisturbedError: When that is less, because another program wrote to the run's files.
+        DisturbedError when that is less, because another program wrote to the run's files.
         """
         recovery = reader.recover()
         if (recovery.number, recovery.chain.tail) == (self.last, self._committer.chain.tail):
@@ -248,10 +239,7 @@ class Writer:
 class Committer:
     """The only writer of a run's log; after an error it is closed and never tried again.
 
-    Args:
-        reader: Of the same run.
-        lock: Of its owner.
-        chain: The records that follow from the header; what else the file holds gives way.
+    The records of the chain follow from the header; other content of the file gives way.
     """
 
     def __init__(self, reader: Reader, lock: OwnerLock, chain: Chain) -> None:
@@ -267,9 +255,8 @@ class Committer:
     def commit(self, items: Sequence[Item]) -> None:
         """Write all items, or none.
 
-        Raises:
-            StoreError: When the disk does not take them, or one cannot follow; this committer is
-                then of no more use.
+        StoreError when the disk does not take them, or one cannot follow; this committer is then of
+        no more use.
         """
         n_bytes = sum(item.n_bytes for item in items)
         try:
@@ -373,12 +360,7 @@ def _say_what_stays(chain: Chain, result: Record) -> None:
 
 
 class Presence:
-    """State of a run's database that its owner saw last.
-
-    Args:
-        database: Its path.
-        lock: Of the owner, which holds the run's folder open.
-    """
+    """State of a run's database that its owner saw last, by a lock that holds its folder open."""
 
     def __init__(self, database: Path, lock: OwnerLock) -> None:
         self._database, self._lock = database, lock
@@ -388,9 +370,7 @@ class Presence:
         """Require the file that was seen before.
 
         A database grows or stays as it is: rows give way to others, and pages are not given back.
-
-        Raises:
-            DisturbedError: When it was moved, removed, replaced or cut, with what to do.
+        DisturbedError when it was moved, removed, replaced or cut, with a way on.
         """
         try:
             present = os.stat(self._database)
