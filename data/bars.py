@@ -225,6 +225,17 @@ class Bars:
             return self
         return self.cut(0, end)
 
+    def find_range(self, start: str | None, end: str | None) -> tuple[int, int]:
+        """First bar that opens from a time on, and first that opens no earlier than another.
+
+        Times are as of `Window.between`.
+        """
+        first = 0 if start is None else np.searchsorted(self.timestamp, parse_time(start, "--from"))
+        last = len(self)
+        if end is not None:
+            last = int(np.searchsorted(self.timestamp, parse_time(end, "--to")))
+        return int(first), last
+
     @cached_property
     def over_ns(self) -> Ints:
         """When each bar is over, [T] nanoseconds UTC; see `find_bar_ends`."""
@@ -327,16 +338,7 @@ class Window:
         Raises:
             WindowError: When a time cannot be read, or no bar opens in between.
         """
-        first = (
-            0
-            if start is None
-            else int(np.searchsorted(bars.timestamp, parse_time(start, "--from")))
-        )
-        last = (
-            len(bars)
-            if end is None
-            else int(np.searchsorted(bars.timestamp, parse_time(end, "--to")))
-        )
+        first, last = bars.find_range(start, end)
         if first >= last:
             have = f"{_iso(bars.timestamp[0])} .. {_iso(bars.timestamp[-1])}"
             raise WindowError(

@@ -36,7 +36,6 @@ META = b"exhaustion-optimizer"
 ASKED, QUARANTINE, SUPERSEDED = "asked", "quarantine", "superseded"
 LOCK = "fetch.lock"
 LARGEST_PART_BYTES = 500_000_000
-POLL_S = 0.2
 
 NAME = re.compile(r"(?:\d{1,20}-)?(\d{1,12})_(\d{1,12})_([0-9a-f]{16})_([0-9a-f]{64})\.parquet")
 """Start and end in seconds since 1970 UTC, hash of the bars, hash of the file; before them, where
@@ -102,6 +101,14 @@ class CachePart:
         """The time that it covers."""
         return TimeRange(self.start_ns, self.end_ns)
 
+    @property
+    def written_ns(self) -> int:
+        """When it was last written; 0 where another process has put a later one in its place."""
+        try:
+            return self.path.stat().st_mtime_ns
+        except FileNotFoundError:
+            return 0
+
 
 @dataclass(frozen=True)
 class PartBars:
@@ -132,7 +139,7 @@ class SeriesCache:
 
     def list_asked(self) -> list[CachePart]:
         """Ranges of the latest requests, the newest at the end."""
-        return sorted(_list_parts(self.asked.folder), key=_last_written)
+        return sorted(_list_parts(self.asked.folder), key=lambda part: part.written_ns)
 
     def write_asked(self, span: TimeRange, bars: PartBars) -> None:
         """Keep the range of a request, in place of those within it."""
@@ -171,10 +178,12 @@ class SeriesCache:
             header = json.loads(table.schema.metadata[META])
             if (version := header["version"]) != VERSION:
                 raise DamagedPartError(f"it was written by version {version} of the cache")
-            bars, series = _decode_bars(table, header), header["series"]
+            values = {name: table.column(name).to_numpy().astype(np.float64) for name in VALUES}
+            times, missing = table.column("timestamp").to_numpy(), tuple(header["missing"])
+            bars = PartBars(times.astype(np.int64), values, str(header["fetched_at"]), missing)
         except (pa.ArrowException, KeyError, TypeError, ValueError, RecursionError):
             raise DamagedPartError("it is no part of a cache") from None
-        if series != str(self.key) or bars_hash(bars) != part.bars_hash:
+        if header.get("series") != str(self.key) or bars_hash(bars) != part.bars_hash:
             raise DamagedPartError("it belongs elsewhere")
         return bars
 
@@ -219,10 +228,12 @@ class SeriesCache:
             self.folder.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            if not _try_lock(self.folder, descriptor):
-                on_wait("another process fetches this series, waiting for it")
-                while not _try_lock(self.folder, descriptor):
-                    time.sleep(POLL_S)
+            with using(self.folder):
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    on_wait("another process fetches this series, waiting for it")
+                    fcntl.flock(descriptor, fcntl.LOCK_EX)
             remove_drafts(self.folder)
             yield
         finally:
@@ -292,22 +303,6 @@ def _list_parts(folder: Path) -> list[CachePart]:
     return parts
 
 
-def _last_written(part: CachePart) -> int:
-    try:
-        return part.path.stat().st_mtime_ns
-    except FileNotFoundError:
-        return 0  # another process has put a later one in its place
-
-
-def _decode_bars(table: pa.Table, header: Mapping[str, object]) -> PartBars:
-    times = table.column("timestamp").to_numpy().astype(np.int64)
-    values = {name: table.column(name).to_numpy().astype(np.float64) for name in VALUES}
-    missing = header["missing"]
-    if not isinstance(missing, list):
-        raise TypeError(missing)
-    return PartBars(times, values, str(header["fetched_at"]), tuple(map(str, missing)))
-
-
 @contextlib.contextmanager
 def using(path: Path) -> Iterator[None]:
     """Refuse a place of the cache that cannot be used, in a line."""
@@ -318,14 +313,6 @@ def using(path: Path) -> Iterator[None]:
             f"{path}: the cache cannot be used here ({error.strerror or error}); --cache names "
             "another folder"
         ) from None
-
-
-def _try_lock(folder: Path, descriptor: int) -> bool:
-    # Some network file systems have no locks.
-    with using(folder), contextlib.suppress(BlockingIOError):
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
-    return False
 
 
 def _series(folder: Path, parts: list[CachePart]) -> CachedSeries:

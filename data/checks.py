@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from data.errors import BarsError, list_some
+from data.errors import BarsError, count_nouns, list_some
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -182,7 +182,7 @@ def _refuse_values(table: _Rows, what: str, bad: Flags) -> None:
     shown = list_some(map(table.describe, np.flatnonzero(bad)[:SHOWN]), n_bad)
     hint = wrong_unit(table.timestamp[bad]) if what.startswith("with a time") else ""
     raise BarsError(
-        f"{table.prefix}{_count(n_bad)} {what}: {shown}"
+        f"{table.prefix}{count_nouns(n_bad, 'row')} {what}: {shown}"
         f"{hint or '; --drop-bad-bars drops them'}{REMEDIES.get(what, '')}"
     )
 
@@ -223,18 +223,13 @@ def _refuse_repeats(table: _Rows) -> None:
             f"{table.describe(i - 1)} and {table.describe(i)}" for i in differs[:SHOWN]
         )
         raise BarsError(
-            f"{table.prefix}{_count(len(differs))} with the time of the row before, but other "
-            f"values: {pairs}; "
-            "--dedupe drops equal rows only, so correct the file"
+            f"{table.prefix}{count_nouns(len(differs), 'row')} with the time of the row before, "
+            f"but other values: {pairs}; --dedupe drops equal rows only, so correct the file"
         )
     if len(equal):
         first = (f"row {table.rows[i]} ({format_time(table.timestamp[i])})" for i in equal[:SHOWN])
         shown = list_some(first, len(equal))
         raise BarsError(
-            f"{table.prefix}{_count(len(equal))} equal to the row before: {shown}; "
+            f"{table.prefix}{count_nouns(len(equal), 'row')} equal to the row before: {shown}; "
             "--dedupe drops them"
         )
-
-
-def _count(n_rows: int) -> str:
-    return "1 row" if n_rows == 1 else f"{n_rows} rows"

@@ -99,6 +99,22 @@ def is_full_disk(error: BaseException | None) -> bool:
     return False
 
 
+def refuse_size(where: str, size: str, max_bytes: int) -> LimitError:
+    """The error for a source that would take `size`, in words."""
+    return LimitError(f"{where}: {size}, above the cap of {max_bytes}; --max-bytes raises it")
+
+
+def count_nouns(count: int, noun: str) -> str:
+    """A count with its noun, such as ``1 bar`` or ``1,234 bars``."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def shorten(text: str, most: int) -> str:
+    """The begin of a text that is too long for a message, safe for a terminal."""
+    text = text if text.isprintable() else ascii(text)
+    return text if len(text) <= most else text[:most] + "..."
+
+
 def list_some(shown: Iterable[str], count: int) -> str:
     """The first of several texts for a message, and how many more there are of `count`.
 

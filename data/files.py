@@ -164,30 +164,6 @@ def naming(name: object) -> Iterator[None]:
         raise
 
 
-@contextlib.contextmanager
-def working_folder(name: str) -> Iterator[Path]:
-    """A folder among temporary files, gone at the end of the body or with the next one made.
-
-    Raises:
-        OSError: When it cannot be made.
-    """
-    # Only here: no other command needs it.
-    from shutil import rmtree
-
-    place, descriptor = temporary_folder(), -1
-    remove_drafts(place, lambda draft: rmtree(draft) if strip_draft(draft.name) == name else None)
-    while descriptor < 0:
-        folder = place / name_draft(name)
-        folder.mkdir(mode=0o700)
-        with contextlib.suppress(FileNotFoundError):
-            descriptor = _lock_draft(folder, os.O_DIRECTORY)
-    try:
-        yield folder
-    finally:
-        rmtree(folder, ignore_errors=True)
-        os.close(descriptor)
-
-
 def remove_drafts(folder: Path, remove: Callable[[Path], object] = os.unlink) -> None:
     """Remove drafts of dead writers from a folder; drafts in progress stay.
 

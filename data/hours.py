@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from data.checks import Flags, Ints, format_time
+from data.errors import count_nouns
 from data.timeframe import DAY_NS, HOUR_NS, LONGEST_NS, MINUTE_NS, WEEK_NS
 from data.zones import find_steps, to_local
 
@@ -74,6 +75,13 @@ class ClockChange:
     later_ns: int  # negative where they begin earlier
     before_ns: int  # time of day at which sessions before it begin
     after_ns: int
+
+    @property
+    def is_summer(self) -> bool:
+        """True if countries change their clocks so, at that time of the year."""
+        day = str(np.datetime64(self.start_ns // DAY_NS, "D"))[5:]
+        is_hour = abs(self.later_ns) <= HOUR_NS
+        return is_hour and any(first <= day < end for first, end in SUMMER_TIME)
 
     def __str__(self) -> str:
         until, since = (str(np.datetime64(self.start_ns // DAY_NS - days, "D")) for days in (1, 0))
@@ -206,13 +214,13 @@ class OpenGaps:
         if self.missing.any():
             longest = int(np.argmax(self.ends_ns - self.starts_ns))
             start, end = (format_time(times[longest]) for times in (self.starts_ns, self.ends_ns))
-            gaps = _count(len(self.missing), "gap") + (" in open hours" if self.rule else "")
-            lacking = _count(int(self.missing.sum()), "bar")
+            gaps = count_nouns(len(self.missing), "gap") + (" in open hours" if self.rule else "")
+            lacking = count_nouns(int(self.missing.sum()), "bar")
             lines.insert(0, f"{gaps}, {lacking} missing; the longest from {start} to {end}")
         if self.pauses:
             is_known = self.calendar is not None
             off, short = ("holiday", "half day") if is_known else ("day without a bar", "short day")
-            pauses = f"{_count(self.pauses, 'pause')} in closed hours, by {self.rule}"
+            pauses = f"{count_nouns(self.pauses, 'pause')} in closed hours, by {self.rule}"
             named = (_name(off, self.days_off), _name(short, self.short_days))
             lines.append("; ".join(filter(None, (pauses, *named))))
         return tuple(lines)
@@ -241,7 +249,7 @@ def find_clock_changes(timestamp: Ints, timeframe_ns: int, zone: str) -> tuple[C
     is_change &= (begins[at] == after) | (ends[at] == end_after)
     columns = (bars[at], firsts[at], later, before, after)
     rows = np.stack([column[is_change] for column in columns], axis=1).tolist()
-    found = [change for change in (ClockChange(*row) for row in rows) if not _is_summer(change)]
+    found = [change for change in (ClockChange(*row) for row in rows) if not change.is_summer]
     if sum(abs(change.later_ns) == HOUR_NS for change in found) > 1:
         # Some country's own summer time, or a month of fasting.
         found = [change for change in found if abs(change.later_ns) != HOUR_NS]
@@ -319,7 +327,10 @@ def set_days_aside(grid: WeekGrid, expected: Ints) -> tuple[Ints, Ints, Ints]:
     lacking = np.maximum(expected - grid.counts, 0)
     due = np.bincount(days, weights=expected)
     had = np.bincount(days, weights=expected - lacking)
-    off = _short_runs(np.flatnonzero(due > 0), had == 0)
+    open_days = np.flatnonzero(due > 0)
+    edges = np.flatnonzero(np.diff(np.pad((had[open_days] == 0).astype(np.int8), 1)))
+    runs = [(a, b) for a, b in edges.reshape(-1, 2).tolist() if b - a <= MOST_HOLIDAYS]
+    off = np.concatenate([open_days[:0], *(open_days[a:b] for a, b in runs)])
     lacking[np.isin(days, off)] = 0
     is_odd = (had > 0) & (due - had > SHORT_SHARE * due)
     odd = np.flatnonzero(is_odd)
@@ -378,12 +389,6 @@ def _find_usual(times: Ints) -> tuple[Ints, Ints]:
     return usual[:-LEAST_SESSIONS], usual[LEAST_SESSIONS:]
 
 
-def _is_summer(change: ClockChange) -> bool:
-    day = str(np.datetime64(change.start_ns // DAY_NS, "D"))[5:]
-    is_hour = abs(change.later_ns) <= HOUR_NS
-    return is_hour and any(first <= day < end for first, end in SUMMER_TIME)
-
-
 def _turn(times: Ints) -> Ints:
     """Differences of times of day, the shorter way round."""
     turned: Ints = (times + DAY_NS // 2) % DAY_NS - DAY_NS // 2
@@ -401,13 +406,6 @@ def _lower_edges(grid: WeekGrid, slot: Ints, is_open: Flags, expected: Ints) -> 
     usual = np.full(int(slot.max()) + 1, grid.full)
     usual[known] = grid.counts[filled[starts + (USUAL_QUANTILE * (sizes - 1)).astype(np.int64)]]
     expected[edges] = usual[slot[edges]]
-
-
-def _short_runs(days: Ints, is_empty: Flags) -> Ints:
-    """Empty ones of ascending days, but for runs that are longer than holidays."""
-    edges = np.flatnonzero(np.diff(np.pad(is_empty[days].astype(np.int8), 1)))
-    runs = [(a, b) for a, b in edges.reshape(-1, 2).tolist() if b - a <= MOST_HOLIDAYS]
-    return np.concatenate([days[:0], *(days[a:b] for a, b in runs)])
 
 
 def _close_early(expected: Ints, lacking: Ints, days: Ints, day: int) -> bool:
@@ -486,12 +484,8 @@ def _measure(
     return OpenGaps(starts, ends, missing[is_gap], rule, calendar, pauses, off, short)
 
 
-def _count(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def _name(noun: str, days: tuple[str, ...]) -> str:
     """The first of some days, as "3 half days: 2024-07-03, ..."; empty where there are none."""
-    counted = _count(len(days), noun).replace("day without a bars", "days without a bar")
+    counted = count_nouns(len(days), noun).replace("day without a bars", "days without a bar")
     more = f" and {len(days) - MOST_NAMED:,} more" if len(days) > MOST_NAMED else ""
     return f"{counted}: {', '.join(days[:MOST_NAMED])}{more}" if days else ""

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from data.bars import Bars, Window
-from data.checks import Flags, faults, format_time, repeats
-from data.errors import DataError, WindowError, list_some
+from data.checks import faults, format_time, repeats
+from data.errors import DataError, WindowError, count_nouns, list_some
 from data.hours import Gaps, list_gaps
 from data.jumps import jumps_of
 from data.load import DEFAULTS, load_bars, widen_roundings
@@ -59,13 +59,13 @@ def quirks_of(bars: Bars) -> tuple[str, ...]:
     """Oddities of a series, one line each."""
     silent, flat = bars.volume == 0, bars.high == bars.low
     lines = []
-    if silent.any():
-        lines.append(
-            f"{_count_bars(silent)} without volume ({silent.mean():.1%}), at most "
-            f"{_longest_run(silent)} in a row"
-        )
-    if flat.any():
-        lines.append(f"{_count_bars(flat)} whose high is the low ({flat.mean():.1%})")
+    if count := int(silent.sum()):
+        edges = np.flatnonzero(np.diff(np.pad(silent.astype(np.int8), 1)))
+        share, longest = f"{silent.mean():.1%}", (edges[1::2] - edges[::2]).max()
+        named = count_nouns(count, "bar")
+        lines.append(f"{named} without volume ({share}), at most {longest} in a row")
+    if count := int(flat.sum()):
+        lines.append(f"{count_nouns(count, 'bar')} whose high is the low ({flat.mean():.1%})")
     return (*lines, *jumps_of(bars))
 
 
@@ -119,17 +119,7 @@ def _problems(table: RawTable) -> tuple[str, ...]:
     for what, bad, remedy in kinds:
         rows = np.flatnonzero(bad)
         first = (f"{i} ({format_time(table.timestamp[i])})" for i in rows[:SHOWN_ROWS].tolist())
-        count = f"{len(rows)} {'row' if len(rows) == 1 else 'rows'}"
         if len(rows):
+            count = count_nouns(len(rows), "row")
             lines.append(f"{count} {what}: {list_some(first, len(rows))}; {remedy}")
     return tuple(lines)
-
-
-def _count_bars(flags: Flags) -> str:
-    count = int(flags.sum())
-    return "1 bar" if count == 1 else f"{count:,} bars"
-
-
-def _longest_run(flags: Flags) -> int:
-    edges = np.flatnonzero(np.diff(np.pad(flags.astype(np.int8), 1)))
-    return int((edges[1::2] - edges[::2]).max())

@@ -6,7 +6,6 @@ A file bears the SHA-256 of its bytes as its name, is written whole, and never c
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from data.bars import Bars, FinerBars, Payments
-from data.checks import COLUMNS
+from data.checks import COLUMNS, PRICES
 from data.errors import SourceError
 from data.files import open_ordinary, replace_whole
 from data.hours import OpenGaps
@@ -41,7 +40,12 @@ def pack_bars(bars: Bars) -> bytes:
         for field in dataclasses.fields(bars)
         if field.name not in (*COLUMNS, "extra", "finer")
     }
-    metadata = {ABOUT: json.dumps(about, default=_as_json).encode(), **_pack_finer(bars.finer)}
+    metadata = {ABOUT: json.dumps(about, default=_as_json).encode()}
+    if (finer := bars.finer) is not None:
+        # As metadata: they are of another length than the columns.
+        stated = json.dumps([finer.timeframe_ns, finer.source]).encode()
+        parts = (finer.timestamp.tobytes(), finer.prices.tobytes(), stated)
+        metadata |= dict(zip(FINER, parts, strict=True))
     table = pa.Table.from_arrays(
         [pa.array(column) for column in (*columns.values(), *bars.extra.values())],
         names=[*columns, *(EXTRA + name for name in bars.extra)],
@@ -66,44 +70,20 @@ def unpack_bars(content: bytes | mmap) -> Bars:
         columns[name] = np.frombuffer(content, kind, len(chunk), first)
     bar_columns = {name: columns.pop(name) for name in COLUMNS}
     extra = {name.removeprefix(EXTRA): column for name, column in columns.items()}
-    about = json.loads(table.schema.metadata[ABOUT])
-    texts = {name: tuple(about.get(name, ())) for name in ("notes", "dated")}
-    gaps = about.pop("open_gaps", None)
-    open_gaps = None if gaps is None else _from_json(gaps)
-    payments = about.get("payments", {})
-    about["payments"] = {name: Payments(**paid) for name, paid in payments.items()}
-    about["finer"] = _unpack_finer(table.schema.metadata)
-    return Bars(**bar_columns, extra=extra, open_gaps=open_gaps, **{**about, **texts})
-
-
-def _pack_finer(finer: FinerBars | None) -> dict[bytes, bytes]:
-    """Finer bars as metadata of a file: they are of another length than its columns."""
-    if finer is None:
-        return {}
-    about = json.dumps([finer.timeframe_ns, finer.source]).encode()
-    parts = (finer.timestamp.tobytes(), finer.prices.tobytes(), about)
-    return dict(zip(FINER, parts, strict=True))
-
-
-def _unpack_finer(metadata: Mapping[bytes, bytes]) -> FinerBars | None:
-    if FINER[0] not in metadata:
-        return None
-    times, prices, about = (metadata[name] for name in FINER)
-    columns = np.frombuffer(prices, np.float64).reshape(4, -1)
-    return FinerBars(np.frombuffer(times, np.int64), columns, *json.loads(about))
-
-
-def _as_json(part: OpenGaps | Payments) -> dict[str, object]:
-    return {
-        name: value.tolist() if isinstance(value, np.ndarray) else value
-        for name, value in vars(part).items()
-    }
-
-
-def _from_json(gaps: dict[str, Any]) -> OpenGaps:
-    arrays = {name: np.array(gaps[name], np.int64) for name in ("starts_ns", "ends_ns", "missing")}
-    days = {name: tuple(gaps[name]) for name in ("days_off", "short_days")}
-    return OpenGaps(**{**gaps, **arrays, **days})
+    metadata = table.schema.metadata
+    about = json.loads(metadata[ABOUT])
+    about |= {name: tuple(about[name]) for name in ("notes", "dated")}
+    about["payments"] = {name: Payments(**paid) for name, paid in about["payments"].items()}
+    if (gaps := about["open_gaps"]) is not None:
+        arrays = ("starts_ns", "ends_ns", "missing")
+        gaps |= {name: np.array(gaps[name], np.int64) for name in arrays}
+        gaps |= {name: tuple(gaps[name]) for name in ("days_off", "short_days")}
+        about["open_gaps"] = OpenGaps(**gaps)
+    if FINER[0] in metadata:
+        times, prices, stated = (metadata[name] for name in FINER)
+        rows = np.frombuffer(prices, np.float64).reshape(len(PRICES), -1)
+        about["finer"] = FinerBars(np.frombuffer(times, np.int64), rows, *json.loads(stated))
+    return Bars(**bar_columns, extra=extra, **about)
 
 
 def put_down(bars: Bars, folder: Path) -> Bars:
@@ -151,3 +131,10 @@ def map_bars(path: Path) -> Bars:
 def find_mapped_file(bars: Bars) -> Path | None:
     """The file that bars are mapped from; None of others."""
     return _FILES.get(bars)
+
+
+def _as_json(part: OpenGaps | Payments) -> dict[str, object]:
+    return {
+        name: value.tolist() if isinstance(value, np.ndarray) else value
+        for name, value in vars(part).items()
+    }

@@ -12,6 +12,7 @@ import pyarrow.csv as arrow_csv
 from data.bars import Bars, Payments
 from data.checks import Floats, Ints, format_time
 from data.errors import DataError
+from data.providers.numbers import read_numbers
 from data.providers.parquet_file import open_capped, read_capped
 from data.providers.source_file import first_line, open_unchanged, refuse_expanded
 from data.providers.text_source import unpack
@@ -89,9 +90,14 @@ def read_dated(path: str, tz: LocalZone | None = None, *, is_paid: bool = False)
     if len(used) > len({TIMES[0] if name in TIMES else name for name in used}):
         raise DataError(f"{path}: {', '.join(used)}: two columns say the same, leave one of each")
     times = _times(table[when], path, tz)
-    values = _values(table[VALUE], path)
-    symbols = table[SYMBOL].cast(pa.string()) if SYMBOL in used else None
-    ids = _number_symbols(symbols, len(times))
+    values = read_numbers(table[VALUE].combine_chunks(), VALUE, path)
+    if np.isinf(values).any():
+        raise DataError(f"{path}: value {int(np.isinf(values).argmax())} is infinite")
+    symbols, ids = None, np.zeros(len(times), np.int64)
+    if SYMBOL in used:
+        symbols = table[SYMBOL].cast(pa.string())
+        codes = symbols.combine_chunks().dictionary_encode().indices
+        ids = np.asarray(codes.fill_null(-1), np.int64)
     if is_paid:
         _check_payments(times, values, ids, path)
     else:
@@ -103,14 +109,6 @@ def read_dated(path: str, tz: LocalZone | None = None, *, is_paid: bool = False)
         None if symbols is None else np.array(symbols.to_pylist(), object)[order],
         is_by_day=pa.types.is_date(table[when].type),
     )
-
-
-def _number_symbols(symbols: pa.ChunkedArray | None, count: int) -> Ints:
-    """Number of each row's symbol."""
-    if symbols is None:
-        return np.zeros(count, np.int64)
-    codes = symbols.combine_chunks().dictionary_encode().indices
-    return np.asarray(codes.fill_null(-1), np.int64)
 
 
 def _check_payments(times: Ints, values: Floats, ids: Ints, path: str) -> None:
@@ -190,13 +188,3 @@ def _times(column: pa.ChunkedArray, path: str, tz: LocalZone | None) -> Ints:
     time_ns = np.asarray(whole, np.int64)
     # Rows of several symbols step back where one ends: their order settles no repeated hour.
     return time_ns if kind.tz or tz is None else localise(time_ns, tz, path, is_series=False)[0]
-
-
-def _values(column: pa.ChunkedArray, path: str) -> Floats:
-    try:
-        values = np.asarray(column.cast(pa.float64()).to_numpy(), np.float64)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise DataError(f"{path}: a value is no number: {error}") from None
-    if np.isinf(values).any():
-        raise DataError(f"{path}: value {int(np.isinf(values).argmax())} is infinite")
-    return values

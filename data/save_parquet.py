@@ -1,28 +1,26 @@
-"""Bars as a Parquet file of ours: one form, whatever they were read from, and read back exactly."""
+"""Bars as files: Parquet of ours, which reads back exactly, and forms that other programs read."""
 
 import hashlib
 import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from data.bars import Bars
-from data.checks import PRICES, VALUES, Floats
+from data.checks import PRICES, VALUES
 from data.errors import DataError, SourceError, describe_unwritten
 from data.files import drafting, remove_drafts, taking_turns
 from data.load import load_bars
-from data.statement import state_bars
-from data.table import LoadOptions
-from data.timeframe import SECOND_NS
+from data.table import LoadOptions, state_bars
+from data.timeframe import MS_NS, SECOND_NS
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-MILLISECOND_NS = SECOND_NS // 1000
 
 ALLOWED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 HASH_DIGITS = 8
@@ -109,97 +107,35 @@ def write_parquet(bars: Bars, path: Path) -> None:
         # The name of the file cannot hold the symbol: a column does.
         indices = pa.array(np.zeros(len(bars), dtype=np.int32))
         columns["symbol"] = pa.DictionaryArray.from_arrays(indices, pa.array([bars.symbol]))
+    stated = state_bars(bars.timestamp, bars.timeframe_ns, bars.zone)
     with path.open("wb") as file:
-        table = pa.table(columns).replace_schema_metadata(state_bars(bars))
+        table = pa.table(columns).replace_schema_metadata(stated)
         pq.write_table(table, file, compression="zstd")
         file.flush()
         os.fsync(file.fileno())
 
 
-def _build_table(
-    bars: Bars, time: str, step_ns: int, names: Mapping[str, str], *, with_extra: bool = False
-) -> "pa.Table":
-    """Columns of bars; times in steps, or nanoseconds where bars open between two of them."""
-    import pyarrow as pa
-
-    unit = {SECOND_NS: "s", MILLISECOND_NS: "ms"}[step_ns]
-    kind = pa.timestamp("ns" if (bars.timestamp % step_ns).any() else unit, tz="UTC")
-    stamps = pa.array(bars.timestamp, type=pa.timestamp("ns", tz="UTC")).cast(kind)
-    values = {names.get(name, name): getattr(bars, name) for name in VALUES}
-    return pa.table({time: stamps, **values, **(bars.extra if with_extra else {})})
-
-
-def _write_csv(bars: Bars, path: Path) -> None:
-    _write_text(_build_table(bars, "timestamp", SECOND_NS, {}, with_extra=True), path)
-
-
-def _write_tradingview(bars: Bars, path: Path) -> None:
-    _write_text(_build_table(bars, "time", SECOND_NS, {"volume": "Volume"}), path)
-
-
-def _write_text(table: "pa.Table", path: Path) -> None:
-    from pyarrow import csv
-
-    for name in PRICES:
-        place = table.column_names.index(name)
-        table = table.set_column(place, name, [_spell(table.column(place).to_numpy())])
-    with path.open("wb") as file:
-        # The library quotes names, which some programs read as part of them.
-        file.write(f"{','.join(table.column_names)}\n".encode())
-        csv.write_csv(table, file, csv.WriteOptions(include_header=False, quoting_style="none"))
-
-
-def _write_freqtrade(bars: Bars, path: Path) -> None:
-    from pyarrow import feather
-
-    table = _build_table(bars, "date", MILLISECOND_NS, {})
-    feather.write_feather(table, path, compression="lz4")
-
-
-def _spell(values: Floats) -> "list[str]":
-    """Numbers with all 17 digits, so that round prices do not show which market is real."""
-    spelt: list[str] = np.char.mod("%#.17g", values).tolist()
-    return spelt
-
-
-def _name_csv(bars: Bars) -> str:
-    return f"{file_name(bars.symbol).removesuffix('.parquet')}.csv"
-
-
-def _name_pair(bars: Bars) -> str:
-    """Name that freqtrade looks for, such as ``BTC_USDT-1h.feather``."""
-    return f"{re.sub(r'[^A-Za-z0-9]', '_', bars.symbol)}-{bars.timeframe}.feather"
-
-
 def _keep(bars: Bars, path: Path, *, may_replace: bool) -> bool:
     """Write bars to a file, unless it holds them; whether it was written."""
     if path.exists():
-        if _states(path, bars):
+        if _reads_back(path, bars, LoadOptions()):
             return False
         # The same bars without their statement are written anew: nothing is lost.
-        if not may_replace and not _holds(path, bars):
+        stated = LoadOptions(source_timeframe=bars.timeframe, tz=bars.zone)
+        if not may_replace and not _reads_back(path, bars, stated):
             raise SourceError(
                 f"{path}: holds other bars; --replace puts the new ones in their place, unless "
                 "this import has read it or written it"
             )
     with drafting(path) as draft:
         write_parquet(bars, draft)
-        if not _states(draft, bars):
+        if not _reads_back(draft, bars, LoadOptions()):
             raise SourceError(f"{path}: the written file does not read back; is the disk failing?")
     return True
 
 
-def _states(path: Path, bars: Bars) -> bool:
-    """True if a file reads back as these bars by itself, with their duration and zone."""
-    return _has_equal_bars(path, bars, LoadOptions())
-
-
-def _holds(path: Path, bars: Bars) -> bool:
-    """True if a file has these bars, of a duration that it need not state."""
-    return _has_equal_bars(path, bars, LoadOptions(source_timeframe=bars.timeframe, tz=bars.zone))
-
-
-def _has_equal_bars(path: Path, bars: Bars, options: LoadOptions) -> bool:
+def _reads_back(path: Path, bars: Bars, options: LoadOptions) -> bool:
+    """True if a file has these bars, read so."""
     # Named outright: a draft has another ending.
     whole = replace(options, max_bytes=2**62, aligned_columns=tuple(bars.extra))
     try:
@@ -209,10 +145,54 @@ def _has_equal_bars(path: Path, bars: Bars, options: LoadOptions) -> bool:
     return (read.content_hash, read.zone) == (bars.content_hash, bars.zone)
 
 
+def _write_csv(
+    bars: Bars, path: Path, time: str = "timestamp", volume: str = "volume", *, has_extra: bool
+) -> None:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    # All 17 digits, so that round prices do not show which market is real.
+    prices = {name: np.char.mod("%#.17g", getattr(bars, name)).tolist() for name in PRICES}
+    extra = bars.extra if has_extra else {}
+    table = pa.table({time: _list_times(bars, "s"), **prices, volume: bars.volume, **extra})
+    with path.open("wb") as file:
+        # The library quotes names, which some programs read as part of them.
+        file.write(f"{','.join(table.column_names)}\n".encode())
+        csv.write_csv(table, file, csv.WriteOptions(include_header=False, quoting_style="none"))
+
+
+def _write_freqtrade(bars: Bars, path: Path) -> None:
+    import pyarrow as pa
+    from pyarrow import feather
+
+    values = {name: getattr(bars, name) for name in VALUES}
+    table = pa.table({"date": _list_times(bars, "ms"), **values})
+    feather.write_feather(table, path, compression="lz4")
+
+
+def _list_times(bars: Bars, unit: str) -> "pa.Array":
+    """Times in a unit, or in nanoseconds where bars open between two of them."""
+    import pyarrow as pa
+
+    step_ns = {"s": SECOND_NS, "ms": MS_NS}[unit]
+    kind = pa.timestamp("ns" if (bars.timestamp % step_ns).any() else unit, tz="UTC")
+    return pa.array(bars.timestamp, pa.timestamp("ns", tz="UTC")).cast(kind)
+
+
+def _name_csv(bars: Bars) -> str:
+    return f"{file_name(bars.symbol).removesuffix('.parquet')}.csv"
+
+
 FORMS: Mapping[str, Form] = {
-    "csv": Form(_name_csv, _write_csv),
+    "csv": Form(_name_csv, partial(_write_csv, has_extra=True)),
     "parquet": Form(lambda bars: file_name(bars.symbol), write_parquet),
-    "freqtrade": Form(_name_pair, _write_freqtrade),
-    "tradingview": Form(_name_csv, _write_tradingview),
+    # freqtrade looks for names such as ``BTC_USDT-1h.feather``.
+    "freqtrade": Form(
+        lambda bars: f"{re.sub('[^A-Za-z0-9]', '_', bars.symbol)}-{bars.timeframe}.feather",
+        _write_freqtrade,
+    ),
+    "tradingview": Form(
+        _name_csv, partial(_write_csv, time="time", volume="Volume", has_extra=False)
+    ),
 }
 """Forms by name. Aligned columns stand in CSV and Parquet; the others have no place for them."""

@@ -1,7 +1,8 @@
 """Raw columns of a provider, in the file's own order, times already in UTC."""
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -15,6 +16,10 @@ from data.zones import Ambiguous, LocalZone
 
 LARGEST_SOURCE_BYTES = 200_000_000
 """Cap unless ``--max-bytes`` sets another: room for four million bars."""
+
+META = b"exhaustion-optimizer bars"
+"""Name, in the metadata of a file, of the statement about its bars: their duration and zone, and
+how many there were from when to when."""
 
 Stamped = Literal["open", "close"]
 """The end of a bar at which its time lies."""
@@ -143,3 +148,39 @@ class RawTable:
     # where steps must show it.
     timeframe_ns: int | None = None
     zone: str = "UTC"  # IANA zone of the times, as far as the source names one
+
+
+def state_bars(
+    timestamp: npt.NDArray[np.int64], timeframe_ns: int, zone: str
+) -> dict[bytes, bytes]:
+    """The statement of bars that open at times [T], as metadata of their file."""
+    stated = {
+        "timeframe_ns": timeframe_ns,
+        "zone": zone,
+        "bars": len(timestamp),
+        "first_ns": int(timestamp[0]),
+        "last_ns": int(timestamp[-1]),
+    }
+    return {META: json.dumps(stated).encode()}
+
+
+def with_statement(table: RawTable, metadata: Mapping[bytes, bytes] | None) -> RawTable:
+    """Rows of a file with what its metadata states, if it is of these rows.
+
+    Programs that change rows may hand the metadata of the file on as it was: then it is not
+    used, with a note.
+    """
+    text = (metadata or {}).get(META)
+    if text is None:
+        return table
+    rows = [len(table.timestamp), *table.timestamp[[0, -1] if len(table.timestamp) else []]]
+    try:
+        stated = json.loads(text)
+        timeframe_ns, zone = stated["timeframe_ns"], str(stated["zone"])
+        is_same = rows == [stated[name] for name in ("bars", "first_ns", "last_ns")]
+    except (LookupError, TypeError, ValueError, RecursionError):
+        is_same = False
+    if is_same and isinstance(timeframe_ns, int) and timeframe_ns > 0:
+        return replace(table, timeframe_ns=timeframe_ns, zone=zone)
+    note = "the duration that this file states was stated of other bars, and is not used"
+    return replace(table, notes=(*table.notes, note))

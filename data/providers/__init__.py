@@ -5,13 +5,14 @@ imported when it is first used, so that naming a source costs nothing.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from glob import glob, has_magic
 from importlib import import_module
 from os.path import isdir
 from pathlib import Path
 
-from data.errors import SourceError, near_match
+from data.errors import SourceError, near_match, shorten
 from data.files import open_ordinary
 from data.providers.kinds import HEAD_BYTES, find_source
 from data.providers.markets import part_market
@@ -86,32 +87,21 @@ def find_provider(spec: str) -> tuple[Provider, str]:
     if name in PROVIDERS:
         return PROVIDERS[name], address
     path, _ = part_market(spec)
-    is_there = _is_file(path)
+    is_there = False
+    with suppress(OSError, ValueError, RuntimeError):
+        is_there = bool(path) and Path(path).expanduser().is_file()
     if is_there or not colon:
         for provider in PROVIDERS.values():
             if provider.endings and path.lower().endswith(provider.endings):
                 return provider, spec
     if is_there:
-        return PROVIDERS[_find_source_within(path)], spec
+        head = b""
+        with suppress(OSError), open_ordinary(Path(path).expanduser()) as file:
+            head = file.read(HEAD_BYTES)
+        return PROVIDERS[find_source(head)], spec
     known = ", ".join(provider.form for provider in PROVIDERS.values())
-    shown = name if len(name) <= 40 else name[:40] + "..."
-    hint = near_match(name, PROVIDERS)
+    shown, hint = shorten(name, 40), near_match(name, PROVIDERS)
     raise SourceError(f"data source {shown!r} is unknown and no file; known: {known}{hint}")
-
-
-def _is_file(path: str) -> bool:
-    try:
-        return bool(path) and Path(path).expanduser().is_file()
-    except (OSError, ValueError, RuntimeError):
-        return False
-
-
-def _find_source_within(path: str) -> str:
-    try:
-        with open_ordinary(Path(path).expanduser()) as file:
-            return find_source(file.read(HEAD_BYTES))
-    except OSError:
-        return "csv"
 
 
 def expand_spec(spec: str) -> tuple[str, ...]:
@@ -145,7 +135,7 @@ def expand_spec(spec: str) -> tuple[str, ...]:
     else:
         return (spec,)
     if not files:
-        raise SourceError(f"{_shorten_spec(spec)}: {lack}")
+        raise SourceError(f"{shorten(spec, 80)}: {lack}")
     return tuple(f"{name}:{file}" if is_named else file for file in files)
 
 
@@ -154,12 +144,5 @@ def _name_others(spec: str, files: list[str]) -> str:
     if not files:
         return ""
     first = Path(files[0])
-    pattern = f"{_shorten_spec(spec).rstrip('/')}/*{first.suffix}"
-    return (
-        f"; it holds {_shorten_spec(first.name)}: name such files by a pattern, as in '{pattern}'"
-    )
-
-
-def _shorten_spec(spec: str) -> str:
-    text = spec if spec.isprintable() else ascii(spec)
-    return text if len(text) <= 80 else text[:80] + "..."
+    pattern = f"{shorten(spec, 80).rstrip('/')}/*{first.suffix}"
+    return f"; it holds {shorten(first.name, 80)}: name such files by a pattern, as in '{pattern}'"

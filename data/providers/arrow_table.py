@@ -25,7 +25,7 @@ from data.providers.numbers import (
     refuse_thirty_seconds,
 )
 from data.providers.shapes import Columns, choose_rows, refuse_mixed, refuse_other_order
-from data.providers.source_file import first_line, label, refuse_expanded
+from data.providers.source_file import first_line, is_single, label, refuse_expanded
 from data.providers.time_columns import read_alike
 from data.providers.times import find_column_zone
 from data.table import LoadOptions, RawTable
@@ -56,22 +56,32 @@ def explain_damage(where: str, form: str) -> Iterator[None]:
         raise SourceError(f"{where}: is no readable {form} file ({reason}){help_}") from None
 
 
-def recognise_columns(
-    file_names: list[str], options: LoadOptions, market: str | None, where: str
-) -> tuple[list[str], Layout, str | None]:
-    """Recognise the columns of a file in which a column may have two names, price and market.
+def read_schema(
+    schema: pa.Schema,
+    read: Callable[[list[int]], pa.Table],
+    path: Path,
+    options: LoadOptions,
+    market: str | None,
+) -> RawTable:
+    """Read the rows of a file whose columns have types; a column may have two names.
 
-    Returns names as recognised, in the file's order and each once, the layout in these names, and
-    the market that is still to be looked for in a column of symbols.
+    `read` gives the columns of some places, in their order.
     """
-    pairs = find_name_pairs(file_names)
-    if pairs is None:
-        names = number_doubles(file_names)
-        return names, recognise(names, where, options.columns, options.aligned), market
-    prices, chosen = name_market_columns(pairs, market, where)
-    names = number_doubles(prices)
+    where, names, chosen = label(path), schema.names, None
+    if (pairs := find_name_pairs(names)) is not None:
+        names, chosen = name_market_columns(pairs, market, where)
+        market = None
+    names = number_doubles(names)
     layout = recognise(names, where, options.columns, options.aligned)
-    return names, replace(layout, market=chosen), None
+    layout = replace(layout, market=chosen)
+    columns = read([names.index(name) for name in layout.used]).rename_columns(list(layout.used))
+
+    def others() -> Columns:
+        for place, name in enumerate(names):
+            if name not in layout.used and is_single(schema.field(place).type):
+                yield name, read([place]).column(0)
+
+    return to_raw(columns, layout, name_file(path), options, market, others)
 
 
 def to_raw(

@@ -6,14 +6,14 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TypeVar
 
 import numpy as np
 
+from data.bars import parse_time
 from data.cache import SeriesCache, SeriesKey, TimeRange
 from data.checks import VALUES, Floats, Ints, format_time
-from data.errors import FetchError, LimitError, SourceError, near_match
+from data.errors import FetchError, SourceError, near_match, refuse_size
 from data.progress import Watch
 from data.providers.source_file import first_line
 from data.shell import write_command
@@ -140,8 +140,8 @@ def parse_address(address: str, now_ns: int) -> Request:
     if match["exchange"] not in ccxt.exchanges:
         hint = near_match(match["exchange"], ccxt.exchanges)
         raise SourceError(f"ccxt knows no exchange {match['exchange']!r}{hint}")
-    start_ns = _day_ns(match["start"])
-    end_ns = now_ns if match["end"] is None else min(_day_ns(match["end"]), now_ns)
+    start_ns = parse_time(match["start"])
+    end_ns = now_ns if match["end"] is None else min(parse_time(match["end"]), now_ns)
     if start_ns >= end_ns:
         raise SourceError(f"ccxt:{address[:60]}: the range is empty, or lies in the future")
     span = TimeRange(start_ns, end_ns)
@@ -172,10 +172,8 @@ def _open_series(address: str, options: LoadOptions) -> tuple[Request, SeriesCac
     request = parse_address(address, int(time.time()) * SECOND_NS)
     most = (request.span.end_ns - request.span.start_ns) // request.step_ns
     if most * ROW_BYTES > options.max_bytes:
-        raise LimitError(
-            f"{request.symbol}: up to {most} bars take {most * ROW_BYTES} bytes, above the cap of "
-            f"{options.max_bytes}; --max-bytes raises it"
-        )
+        size = f"up to {most} bars take {most * ROW_BYTES} bytes"
+        raise refuse_size(request.symbol, size, options.max_bytes)
     key = SeriesKey(f"ccxt:{request.exchange}", request.symbol, request.timeframe, adjusted=None)
     return request, SeriesCache(options.fetch.cache, key)
 
@@ -198,20 +196,20 @@ class ExchangeSource:
     """Pages of one market."""
 
     def __init__(self, exchange: ccxt.Exchange, request: Request, spec: str, tell: Tell) -> None:
-        self.pace = Pace(None, tell)
+        self._pace = Pace(None, tell)
         self._exchange, self._request, self._spec = exchange, request, spec
         self._check_market()
         limit = stated_limit(exchange, request.symbol, request.timeframe)
         days, step_ms = None, request.step_ns // MS_NS
         if request.step_ns < DAY_NS and "1d" in (exchange.timeframes or ()):
             days = PageReader(self._asking("1d"), DAY_NS // MS_NS, limit)
-        self.reader = PageReader(self._asking(request.timeframe), step_ms, limit, days)
+        self._reader = PageReader(self._asking(request.timeframe), step_ms, limit, days)
 
     def pages(self, span: TimeRange) -> Iterator[Floats]:
         """Bars [N, 6] of a range that have closed, as `PageReader.pages`."""
         # At the end of the wanted range, a bar counts when it has closed.
         last_ms = (max(span.end_ns, self._request.span.end_ns) - self._request.step_ns) // MS_NS
-        for page in self.reader.pages(span.start_ns // MS_NS, span.end_ns // MS_NS):
+        for page in self._reader.pages(span.start_ns // MS_NS, span.end_ns // MS_NS):
             yield page[page[:, 0] <= last_ms]
 
     def missing_days(self, span: TimeRange, times_ns: Ints) -> tuple[str, ...]:
@@ -257,7 +255,7 @@ class ExchangeSource:
 
     def _call(self, question: Callable[[], Answer]) -> Answer:
         try:
-            return self.pace.call(lambda: self._call_once(question))
+            return self._pace.call(lambda: self._call_once(question))
         except CallError as error:
             goes_on = f"{write_command('data', 'fetch', self._spec)} goes on behind them"
             again = f"; pages that came are kept, {goes_on}" if error.can_repeat else ""
@@ -315,10 +313,3 @@ def _note_range(request: Request, times: Ints, end_ns: int) -> Iterator[str]:
             f"bars of {request.timeframe} were requested, and {counts.max()} of {counts.sum()} "
             f"steps between bars are {format_timeframe(common)}"
         )
-
-
-def _day_ns(day: str) -> int:
-    try:
-        return int(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp()) * SECOND_NS
-    except ValueError:
-        raise SourceError(f"{day!r} is no day; write it as 2024-01-31") from None

@@ -67,11 +67,14 @@ class _Rows:
         try:
             return pa_csv.read_csv(TextPart(self.text), **options)
         except pa.ArrowException as error:
-            reason = first_line(error)
-            raise SourceError(
-                f"{self.where}: is no readable CSV file ({reason})"
-                f"{_explain_count(reason, self.header.separator)}"
-            ) from None
+            reason, help_ = first_line(error), ""
+            if match := re.search("Expected ([0-9]+) columns, got ([0-9]+)", reason):
+                help_ = "; complete that row or take it out"
+                if self.header.separator == "," and int(match[2]) > int(match[1]):
+                    help_ = (
+                        "; where commas stand in cells, as decimals have them, separate cells by ;"
+                    )
+            raise SourceError(f"{self.where}: is no readable CSV file ({reason}){help_}") from None
 
     def read_text(self, name: str) -> pa.Array:
         """One column as text."""
@@ -109,7 +112,10 @@ def choose_kinds(head: pa.Table, layout: Layout, options: LoadOptions) -> list[K
     if not is_plain or is_counted or options.decimal == COMMA or moments & {*numbers}:
         return []
     kinds = dict.fromkeys(layout.used, TEXT) | dict.fromkeys(numbers, FLOAT)
-    kinds |= {name: _time_kind(head.column(name)) for name in moments}
+    for name in moments:
+        column = head.column(name)
+        is_moment = len(column) and _casts(column, MOMENT, missing=False)
+        kinds[name] = EPOCH if all_match(column, EPOCH_DIGITS) else MOMENT if is_moment else TEXT
     # Volumes without decimals have no dots that could part thousands.
     whole = [name for name in numbers[4:] if all_match(head.column(name), DIGITS)]
     return [kinds | dict.fromkeys(whole, COUNT), *([kinds] if whole else [])]
@@ -198,13 +204,6 @@ def _fill(place: npt.NDArray[Any], column: pa.Array) -> bool:
     return bool(np.all(place >= least) and np.all(place <= most))
 
 
-def _time_kind(column: pa.ChunkedArray) -> pa.DataType:
-    """The kind of a column of times by the text of its first rows."""
-    if all_match(column, EPOCH_DIGITS):
-        return EPOCH
-    return MOMENT if len(column) and _casts(column, MOMENT, missing=False) else TEXT
-
-
 def _casts(column: pa.ChunkedArray, kind: pa.DataType, *, missing: bool = True) -> bool:
     """True if all texts are of a kind, except empty ones where some may be missing."""
     try:
@@ -278,16 +277,6 @@ def _read_plain(
             note = partial(note_dots, doubtful, rows.read_text, rows.where, is_settled=is_settled)
             return columns, note
     return None
-
-
-def _explain_count(reason: str, separator: str) -> str:
-    """The end of an error about a row with more or fewer cells than names of columns."""
-    match = re.search("Expected ([0-9]+) columns, got ([0-9]+)", reason)
-    if match is None:
-        return ""
-    if separator == "," and int(match[2]) > int(match[1]):
-        return "; where commas stand in cells, as decimals have them, separate cells by ;"
-    return "; complete that row or take it out"
 
 
 def _refuse_cut(cells: pa.Array, where: str) -> None:

@@ -6,19 +6,16 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from data.errors import SourceError
-from data.providers.arrow_table import explain_damage, name_file, recognise_columns, to_raw
+from data.errors import SourceError, refuse_size
+from data.providers.arrow_table import explain_damage, read_schema
 from data.providers.kinds import ARROW, ARROW_STREAM, OLD_FEATHER, describe_other
 from data.providers.markets import part_market
-from data.providers.shapes import Columns
 from data.providers.source_file import (
-    is_single,
     label,
     open_path,
     open_unchanged,
     refuse_nested,
     refuse_rows,
-    refuse_size,
 )
 from data.table import LoadOptions, RawTable
 
@@ -51,18 +48,12 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
             raise refuse_size(where, f"it unpacks to {size} bytes", options.max_bytes)
         with _open_arrow(content) as file:
             schema = file.schema
-        names, layout, market = recognise_columns(schema.names, options, market, where)
-        columns = _read_used(content, [names.index(name) for name in layout.used], where, options)
-    columns = columns.rename_columns(list(layout.used))
 
-    def others() -> Columns:
-        for place, name in enumerate(names):
-            if name not in layout.used and is_single(schema.field(place).type):
-                with explain_damage(where, FORM):
-                    column = _read_used(content, [place], where, options).column(0)
-                yield name, column
+    def read_places(places: list[int]) -> pa.Table:
+        with explain_damage(where, FORM):
+            return _read_used(content, places, where, options)
 
-    return to_raw(columns, layout, name_file(path), options, market, others)
+    return read_schema(schema, read_places, path, options, market)
 
 
 def _open_arrow(

@@ -64,7 +64,12 @@ def read_header(text: bytes, where: str, market: str | None, *, is_numbered: boo
     rows = [_split(line, separator) for line in lines[above:]]
     # A line below a title may begin as a remark does, and name the columns.
     rows[0][:1] = [HASHED.sub(r"\1", cell) for cell in rows[0][:1]]
-    _refuse_taiwan(rows, where)
+    for cell in (cell.strip() for row in rows for cell in row[:2]):
+        if OF_TAIWAN.fullmatch(cell):
+            raise TableError(
+                f"{where}: holds dates such as {cell!r}, whose years are those of Taiwan, 1911 "
+                f"less than others; write {int(cell[:3]) + 1911} in place of {cell[:3]}"
+            )
     counted = list_counted(rows[0])
     if len(rows[0]) == 1 and len(rows) > 1 and find_role(rows[0][0]) is None:
         raise TableError(
@@ -97,15 +102,6 @@ def read_header(text: bytes, where: str, market: str | None, *, is_numbered: boo
         # A separator ends each row, and names no column.
         names = [*names, ""]
     return Header(separator, names, above + 1, None, notes, lines=(rows[0],))
-
-
-def _refuse_taiwan(rows: Sequence[Sequence[str]], where: str) -> None:
-    for cell in (cell.strip() for row in rows for cell in row[:2]):
-        if OF_TAIWAN.fullmatch(cell):
-            raise TableError(
-                f"{where}: holds dates such as {cell!r}, whose years are those of Taiwan, 1911 "
-                f"less than others; write {int(cell[:3]) + 1911} in place of {cell[:3]}"
-            )
 
 
 def _split(line: str, separator: str) -> list[str]:
@@ -281,9 +277,12 @@ def drop_headers(
     titles = pa.array([word for word in words if find_role(word) == "open"], pa.string())
     names = pa.array([cells[time] for cells in lines], pa.string())
     may_be = pc.indices_nonzero(pc.or_(pc.is_in(opens, titles), pc.is_in(times, names)))
-    rows = [
-        row for row in may_be.to_pylist() if _is_header(columns.slice(row, 1), layout, lines)
-    ]  # fmt: skip
+    rows, roles = [], [(name, role) for role, name in zip(VALUES, layout.values, strict=True)]
+    for row in may_be.to_pylist():
+        (cells,) = columns.slice(row, 1).to_pylist()
+        cells = {name: cell.strip() for name, cell in cells.items()}
+        if cells in lines or all(find_role(cells[name]) == role for name, role in roles if name):
+            rows.append(row)
     if not rows:
         return None, ()
     if not may_drop:
@@ -295,10 +294,3 @@ def drop_headers(
     keep[rows] = False
     count = "1 row that names" if len(rows) == 1 else f"{len(rows)} rows that name"
     return pa.array(keep), (f"dropped {count} the columns again",)
-
-
-def _is_header(row: pa.Table, layout: Layout, lines: list[dict[str, str]]) -> bool:
-    """True if a row is a line of the header, or names the content of each column of values."""
-    cells = {name: row.column(name)[0].as_py().strip() for name in row.column_names}
-    meant = zip(VALUES, layout.values, strict=True)
-    return cells in lines or all(find_role(cells[name]) == role for role, name in meant if name)

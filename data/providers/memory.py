@@ -1,6 +1,7 @@
 """Rows that were no file: sources while they are held, and the file that a run keeps of them."""
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import BytesIO
@@ -16,11 +17,13 @@ from data.providers import HELD
 from data.providers.columns import list_names
 from data.providers.numbers import to_array
 from data.providers.times import find_column_zone
-from data.statement import read_rows, state_rows
 from data.table import LoadOptions, RawTable
 
 DIGITS = 16
 """Digits of a digest that name rows."""
+
+META = b"exhaustion-optimizer rows"
+"""Name of the symbol and notes of rows in the metadata of their file."""
 
 
 @contextmanager
@@ -50,10 +53,11 @@ def encode_rows(table: RawTable) -> bytes:
     stamps = pa.array(table.timestamp).view(pa.timestamp("ns", tz=table.zone))
     values = {name: pa.array(column) for name, column in table.values.items()}
     columns = pa.table({"timestamp": stamps, **values})
+    stated = {"symbol": table.symbol, "notes": list(table.notes)}
     file = BytesIO()
     # The reader finds damage by the sums of pages.
     pq.write_table(
-        columns.replace_schema_metadata(state_rows(table.symbol, table.notes)),
+        columns.replace_schema_metadata({META: json.dumps(stated)}),
         file,
         use_dictionary=False,
         write_page_checksum=True,
@@ -65,7 +69,7 @@ def is_encoded(schema: pa.Schema) -> bool:
     """True if a file has the columns of `encode_rows`, and states their owner."""
     first, *others = schema.types or [pa.null()]
     return bool(
-        read_rows(schema.metadata) is not None
+        _read_stated(schema) is not None
         and tuple(schema.names[: len(COLUMNS)]) == COLUMNS
         and pa.types.is_timestamp(first)
         and (first.unit, others) == ("ns", [pa.float64()] * len(others))
@@ -89,7 +93,7 @@ def list_columns(schema: pa.Schema, options: LoadOptions, where: str) -> list[st
 
 def decode_rows(columns: pa.Table, where: str) -> RawTable:
     """Rows as they were encoded; no option names a column or reads a value anew."""
-    symbol, notes = read_rows(columns.schema.metadata) or ("", ())
+    symbol, notes = _read_stated(columns.schema) or ("", ())
     stamps, *others = (column.combine_chunks() for column in columns.columns)
     values = (to_array(column, np.nan) for column in others)
     return RawTable(
@@ -100,3 +104,14 @@ def decode_rows(columns: pa.Table, where: str) -> RawTable:
         notes=notes,
         zone=find_column_zone(stamps) or "UTC",
     )
+
+
+def _read_stated(schema: pa.Schema) -> tuple[str, tuple[str, ...]] | None:
+    """The symbol and the notes that a file states; None without any."""
+    try:
+        stated = json.loads((schema.metadata or {})[META])
+        symbol, notes = stated["symbol"], stated["notes"]
+        lines = tuple(note for note in notes if isinstance(note, str) and note.isprintable())
+    except (LookupError, TypeError, ValueError, RecursionError):
+        return None
+    return (symbol, lines) if isinstance(symbol, str) else None

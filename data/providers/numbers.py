@@ -30,9 +30,6 @@ INFINITE = re.compile(r"[+-]?inf(inity)?")
 
 POINT, COMMA = ".", ","
 
-EXACT_POWER = 22
-"""Powers of ten up to this one are exact in float64."""
-
 PROOFS = {
     COMMA: r",(?:[0-9]{1,2}|[0-9]{4,})[^0-9,.]*$|\.[0-9]{3}[.,]",
     POINT: r"\.(?:[0-9]{1,2}|[0-9]{4,})[^0-9,.]*$|,[0-9]{2,3}[,.]",
@@ -73,7 +70,8 @@ def read_numbers(column: pa.Array, name: str, where: str, decimal: str = POINT) 
     if pa.types.is_string(column.type):
         return _from_text(column, label, decimal)
     if pa.types.is_decimal(column.type):
-        return _from_decimals(column)
+        # By way of text: pyarrow's own conversion multiplies, and rounds twice.
+        return to_array(column.cast(pa.string()).cast(pa.float64()), np.nan)
     is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
     # A column without a single value has a type of its own.
     if not is_number and not pa.types.is_null(column.type):
@@ -83,24 +81,6 @@ def read_numbers(column: pa.Array, name: str, where: str, decimal: str = POINT) 
     except pa.ArrowInvalid:
         raise TableError(f"{label} holds whole numbers beyond 2^53, which lose digits") from None
     return to_array(exact, np.nan)
-
-
-def _from_decimals(column: pa.Array) -> Floats:
-    """The nearest numbers to decimals: pyarrow's own conversion multiplies, and rounds twice."""
-    kind = column.type
-    if pa.types.is_decimal128(kind) and 0 <= kind.scale <= EXACT_POWER:
-        # Whole numbers below 2^53 and these powers of ten are exact, so one division rounds once.
-        buffers = column.buffers()
-        whole = pa.Array.from_buffers(
-            pa.decimal128(kind.precision, 0), len(column), buffers, offset=column.offset
-        )
-        try:
-            exact = whole.cast(pa.int64()).cast(pa.float64())
-        except pa.ArrowInvalid:
-            pass
-        else:
-            return to_array(pc.divide(exact, 10.0**kind.scale), np.nan)
-    return to_array(column.cast(pa.string()).cast(pa.float64()), np.nan)
 
 
 def to_array(column: pa.Array, missing: float) -> npt.NDArray[Any]:

@@ -7,25 +7,21 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from data.errors import SourceError
-from data.providers.arrow_table import explain_damage, name_file, recognise_columns, to_raw
+from data.errors import SourceError, refuse_size
+from data.providers.arrow_table import explain_damage, read_schema
 from data.providers.kinds import HEAD_BYTES, PARQUET, describe_other
 from data.providers.markets import part_market
 from data.providers.memory import decode_rows, is_encoded, list_columns
-from data.providers.shapes import Columns
 from data.providers.source_file import (
     VALUE_BYTES,
     WORD_BYTES,
-    is_single,
     label,
     open_path,
     open_unchanged,
     refuse_nested,
     refuse_rows,
-    refuse_size,
 )
-from data.statement import with_statement
-from data.table import LoadOptions, RawTable
+from data.table import LoadOptions, RawTable, with_statement
 
 FORM = "Parquet"
 
@@ -75,38 +71,20 @@ def _read(source: IO[bytes], path: Path, market: str | None, options: LoadOption
             kept = list_columns(schema, options, where)
             columns = read_capped(file, source, kept, where, options.max_bytes)
             return decode_rows(columns.replace_schema_metadata(schema.metadata), where)
-        names, layout, market = recognise_columns(schema.names, options, market, where)
-        used = [names.index(name) for name in layout.used]
-        columns = _read_places(file, source, used, where, options.max_bytes)
-    columns = columns.rename_columns(list(layout.used))
 
-    def others() -> Columns:
-        for place, name in enumerate(names):
-            if name in layout.used or not is_single(schema.field(place).type):
-                continue
-            with (
-                explain_damage(where, FORM),
-                open_capped(source, where, options.max_bytes) as file,
-            ):
-                column = _read_places(file, source, [place], where, options.max_bytes).column(0)
-            yield name, column
+    def read_places(places: list[int]) -> pa.Table:
+        named = list(dict.fromkeys(schema.names[place] for place in places))
+        with (
+            explain_damage(where, FORM),
+            open_capped(source, where, options.max_bytes) as file,
+        ):
+            columns = read_capped(file, source, named, where, options.max_bytes)
+        # By a name all columns are read that are called so.
+        came = [at for name in named for at, other in enumerate(schema.names) if other == name]
+        return columns.select([came.index(place) for place in places])
 
-    table = to_raw(columns, layout, name_file(path), options, market, others)
+    table = read_schema(schema, read_places, path, options, market)
     return with_statement(table, schema.metadata)
-
-
-def _read_places(
-    file: pq.ParquetFile, source: IO[bytes], places: list[int], where: str, max_bytes: int
-) -> pa.Table:
-    """The columns of these places, in this order."""
-    file_names = file.schema_arrow.names
-    named = list(dict.fromkeys(file_names[place] for place in places))
-    columns = read_capped(file, source, named, where, max_bytes)
-    # By a name all columns are read that are called so.
-    read_places = [
-        place for name in named for place, other in enumerate(file_names) if other == name
-    ]
-    return columns.select([read_places.index(place) for place in places])
 
 
 def open_capped(source: IO[bytes], where: str, max_bytes: int) -> pq.ParquetFile:

@@ -164,7 +164,11 @@ def refuse_other_order(table: RawTable, columns: Sequence[str], times: pa.Array)
     is_named = columns[0] == "0"
     reason, order = _find_other_order(table, times, is_named=is_named), SWAPPED
     if reason:
-        order = _guess_order(table)
+        at = np.argsort(table.timestamp, kind="stable")
+        places = guess_order([table.values[name][at] for name in VALUES])
+        meant = {place: name for name, place in places.items()}
+        values = (meant.get(place, "volume") for place in range(len(VALUES)))
+        order = ("timestamp", *values) if places else ()
         reason += "; say which is which, such as " if order else ", nor are they in another order"
     elif _are_swapped(table):
         reason = (
@@ -197,8 +201,11 @@ def name_columns(
     for pattern, what, names in SHAPES:
         if not re.fullmatch(pattern, shape) or (is_numbered and names is not None):
             continue
-        if has_prices and names is not None and not _has_volume(columns, names):
-            continue
+        if has_prices and names is not None:
+            held = dict(zip(names, columns, strict=False))
+            # A volume is no average of its prices.
+            if not names or _is_price(held["volume"], held["low"], held["high"]):
+                continue
         if not names:
             raise TableError(f"{where}: these are {what}: no bars; make bars of them first")
         named = ", ".join(name for name in names if not name.startswith("_"))
@@ -363,14 +370,6 @@ def _find_other_order(table: RawTable, times: pa.Array, *, is_named: bool) -> st
     return reason if share >= OFTEN else ""
 
 
-def _guess_order(table: RawTable) -> tuple[str, ...]:
-    """Meanings of the columns of time and values in their order; empty where they are not clear."""
-    order = np.argsort(table.timestamp, kind="stable")
-    places = guess_order([table.values[name][order] for name in VALUES])
-    names = {place: name for name, place in places.items()}
-    return ("timestamp", *(names.get(k, "volume") for k in range(len(VALUES)))) if places else ()
-
-
 def _are_swapped(table: RawTable) -> bool:
     """True if bars close near the open of the one before, and open far from its close."""
     order = np.argsort(table.timestamp, kind="stable")[:MOST_BARS]
@@ -413,12 +412,6 @@ def _find_kind(cells: Sequence[str], texts: Sequence[str]) -> str:
         if sum(form.fullmatch(column[k]) is not None for k in held) > MOST * len(held):
             return letter
     return "x" if held else "_"
-
-
-def _has_volume(columns: Sequence[Floats], names: Sequence[str]) -> bool:
-    """True if a layout has a volume other than an average of its prices."""
-    held = dict(zip(names, columns, strict=False))
-    return bool(names) and not _is_price(held["volume"], held["low"], held["high"])
 
 
 def _is_price(column: Floats, low: Floats, high: Floats) -> bool:

@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from data.checks import Ints
-from data.errors import DataError, LimitError, SourceError, TableError
+from data.errors import DataError, SourceError, TableError, refuse_size, shorten
 from data.files import note_input, open_ordinary
 
 VALUE_BYTES = 8
@@ -22,11 +21,6 @@ WORD_BYTES = 16
 
 HEAD_BYTES = 1 << 20
 """Bytes that a file may hold beside the values that are capped."""
-
-
-def refuse_size(where: str, size: str, max_bytes: int) -> LimitError:
-    """The error for a source that would take `size`, in words."""
-    return LimitError(f"{where}: {size}, above the cap of {max_bytes}; --max-bytes raises it")
 
 
 def refuse_nested(fields: Iterable[pa.Field], where: str) -> None:
@@ -127,41 +121,30 @@ def open_unchanged(path: Path, max_bytes: int) -> Iterator[BufferedReader]:
 
 def label(path: Path) -> str:
     """The name of a file as errors show it: short, and safe for a terminal."""
-    name = path.name if path.name.isprintable() else ascii(path.name)
-    return name if len(name) <= 80 else name[:80] + "..."
+    return shorten(path.name, 80)
 
 
 def first_line(error: Exception) -> str:
     """Message of a library's error: one line, at most 160 characters, safe for a terminal."""
     text = " ".join(str(error).split()) or type(error).__name__
-    text = "".join(letter if letter.isprintable() else "?" for letter in text)
-    return text if len(text) <= 160 else text[:160] + "..."
+    return shorten("".join(letter if letter.isprintable() else "?" for letter in text), 160)
 
 
 def _text_bytes(column: pa.ChunkedArray) -> int:
     """Bytes of written text; 0 for columns with rows that share none."""
-    if pa.types.is_dictionary(column.type) and _is_binary(column.type.value_type):
+    types = pa.types
+    is_text = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    if types.is_dictionary(column.type) and any(of(column.type.value_type) for of in is_text):
         taken = (pc.binary_length(part.dictionary).take(part.indices) for part in column.chunks)
         return sum(pc.sum(lengths).as_py() or 0 for lengths in taken)
-    if pa.types.is_string_view(column.type) or pa.types.is_binary_view(column.type):
-        return sum(int(_view_lengths(chunk).sum()) for chunk in column.chunks if len(chunk))
-    return 0
-
-
-def _view_lengths(views: pa.Array) -> Ints:
-    """Bytes of each text, which is the first of the four numbers of its view; of a null none."""
-    numbers = np.frombuffer(views.buffers()[1], np.int32).reshape(-1, 4)
-    lengths = numbers[views.offset : views.offset + len(views), 0].astype(np.int64)
-    return np.where(np.asarray(views.is_valid()), lengths, 0)
-
-
-def _is_binary(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_string(kind)
-        or pa.types.is_large_string(kind)
-        or pa.types.is_binary(kind)
-        or pa.types.is_large_binary(kind)
-    )
+    size = 0
+    if types.is_string_view(column.type) or types.is_binary_view(column.type):
+        for views in filter(len, column.chunks):
+            # The first of the four numbers of a view is the length of its text.
+            numbers = np.frombuffer(views.buffers()[1], np.int32).reshape(-1, 4)
+            lengths = numbers[views.offset : views.offset + len(views), 0]
+            size += int(lengths[np.asarray(views.is_valid())].sum(dtype=np.int64))
+    return size
 
 
 def _state(file: BufferedReader, path: Path) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from tempfile import SpooledTemporaryFile
 from threading import Lock
@@ -17,11 +17,11 @@ import numpy as np
 import pyarrow as pa
 
 from data.checks import PRICES
-from data.errors import SourceError, list_some
+from data.errors import SourceError, list_some, refuse_size
 from data.files import naming
 from data.providers.columns import find_role
 from data.providers.kinds import BINARY, GZIP, ZIP, describe_binary, describe_kind, is_spreadsheet
-from data.providers.source_file import first_line, refuse_size
+from data.providers.source_file import first_line
 
 MARKED = {
     codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",
@@ -142,7 +142,13 @@ def open_text(file: IO[bytes], where: str, max_bytes: int) -> Iterator[Text]:
         SourceError: When it cannot be unpacked, or is no text.
     """
     with unpack(file, where, max_bytes) as text:
-        beside = _list_left_out(file) if text is not file else ()
+        beside: tuple[str, ...] = ()
+        if _is_zip(file):
+            # Such as the report that HistData adds.
+            _, others = _list_members(zipfile.ZipFile(file))
+            names = [repr(member.filename)[:60] for member in others]
+            shown = list_some(names[:MOST_BESIDE], len(names))
+            beside = (f"of its archive {shown} is not read",) if names else ()
         counts = _count_lines(text)
         if counts is not None:
             yield Text(text, text.seek(0, io.SEEK_END), *counts, beside)
@@ -161,59 +167,24 @@ def unpack(file: IO[bytes], where: str, max_bytes: int) -> Iterator[IO[bytes]]:
         LimitError: When it is larger.
         SourceError: When it is damaged, or an archive holds several tables, none, or a secret.
     """
-    start, size = _begin(file), file.seek(0, io.SEEK_END)
-    file.seek(0)
-    if start == ZIP and is_spreadsheet(file.read()):
+    is_zip = _is_zip(file)
+    if is_zip and is_spreadsheet(file.read()):
         raise SourceError(f"{where}: is a spreadsheet; save its sheet as CSV")
-    if start != ZIP and not start.startswith(GZIP):
+    if not is_zip and file.read(len(GZIP)) != GZIP:
+        size = file.seek(0, io.SEEK_END)
+        file.seek(0)
         if size > max_bytes:
             raise refuse_size(where, f"it has {size} bytes", max_bytes)
         yield file
         return
     with SpooledTemporaryFile(SPOOLED_BYTES) as text:
-        for piece in _read_compressed(file, where):
+        for piece in _read_packed(file, where):
             with naming("a temporary file"):
                 text.write(piece)
             if text.tell() > max_bytes:
                 raise refuse_size(where, f"it unpacks to more than {max_bytes} bytes", max_bytes)
         text.seek(0)
         yield text
-
-
-def _from_code_page(text: bytes, where: str) -> tuple[bytes, tuple[str, ...]]:
-    """Text of an older program, in the encoding in which its columns have names of prices."""
-    head = b"\n".join(text[:HEAD_BYTES].splitlines()[:HEAD_LINES])
-    named = [page for page in CODE_PAGES if _names_prices(_decode(head, page) or "")]
-    for page in (*named, *([] if BINARY.search(head) else ["cp1252"])):
-        if (decoded := _decode(text, page)) is not None:
-            # Names of columns that have no letters of a language tell none from another.
-            doubt = "; save it as UTF-8 if names look wrong" if len(named) > 1 else ""
-            return decoded.encode(), (f"text is read as {CODE_PAGES[page]}{doubt}",)
-    raise SourceError(f"{where}: {describe_binary(text, where)}")
-
-
-def _decode(text: bytes, encoding: str) -> str | None:
-    try:
-        return text.decode(encoding)
-    except UnicodeDecodeError:
-        return None
-
-
-def _names_prices(head: str) -> bool:
-    """True if a line names all prices."""
-    return any(
-        set(PRICES) <= {find_role(cell.strip('"# ')) for cell in re.split("[,;\t|]", line)}
-        for line in head.splitlines()
-    )
-
-
-def _read_compressed(file: IO[bytes], where: str) -> Iterator[bytes]:
-    try:
-        with _open_compressed(file, where) as packed:
-            while piece := packed.read(PIECE_BYTES):
-                yield piece
-    except UNPACKING as error:
-        raise SourceError(f"{where}: cannot be unpacked ({first_line(error)})") from None
 
 
 def _count_lines(file: IO[bytes]) -> tuple[int, int] | None:
@@ -239,59 +210,72 @@ def _count_lines(file: IO[bytes]) -> tuple[int, int] | None:
     return None if decoder.getstate()[0] else (line_feeds, returns)
 
 
-def _begin(file: IO[bytes]) -> bytes:
+def _from_code_page(text: bytes, where: str) -> tuple[bytes, tuple[str, ...]]:
+    """Text of an older program, in the encoding in which a line names all prices."""
+    head = b"\n".join(text[:HEAD_BYTES].splitlines()[:HEAD_LINES])
+    named = [page for page in CODE_PAGES if _names_prices(head, page)]
+    for page in (*named, *([] if BINARY.search(head) else ["cp1252"])):
+        with suppress(UnicodeDecodeError):
+            decoded = text.decode(page)
+            # Names of columns that have no letters of a language tell none from another.
+            doubt = "; save it as UTF-8 if names look wrong" if len(named) > 1 else ""
+            return decoded.encode(), (f"text is read as {CODE_PAGES[page]}{doubt}",)
+    raise SourceError(f"{where}: {describe_binary(text, where)}")
+
+
+def _names_prices(head: bytes, page: str) -> bool:
+    """True if a line names all prices in an encoding."""
+    try:
+        lines = head.decode(page).splitlines()
+    except UnicodeDecodeError:
+        return False
+    cells = (re.split("[,;\t|]", line) for line in lines)
+    return any(set(PRICES) <= {find_role(cell.strip('"# ')) for cell in row} for row in cells)
+
+
+def _read_packed(file: IO[bytes], where: str) -> Iterator[bytes]:
+    try:
+        with _open_member(file, where) if _is_zip(file) else gzip.open(file) as packed:
+            while piece := packed.read(PIECE_BYTES):
+                yield piece
+    except UNPACKING as error:
+        raise SourceError(f"{where}: cannot be unpacked ({first_line(error)})") from None
+
+
+def _is_zip(file: IO[bytes]) -> bool:
     file.seek(0)
-    return file.read(len(ZIP))
+    start = file.read(len(ZIP))
+    file.seek(0)
+    return start == ZIP
 
 
-@contextmanager
-def _open_compressed(file: IO[bytes], where: str) -> Iterator[IO[bytes]]:
-    if _begin(file) != ZIP:
-        file.seek(0)
-        with gzip.open(file) as packed:
-            yield packed  # type: ignore[misc]
-        return
-    with zipfile.ZipFile(file) as archive, archive.open(_only_member(archive, where)) as packed:
-        yield packed
-
-
-def _only_member(archive: zipfile.ZipFile, where: str) -> zipfile.ZipInfo:
-    members = _list_members(archive)
-    tables = _list_tables(members)
+def _open_member(file: IO[bytes], where: str) -> IO[bytes]:
+    """The one member of an archive that may hold bars."""
+    archive = zipfile.ZipFile(file)
+    tables, others = _list_members(archive)
     if len(tables) != 1:
+        count = len(tables) + len(others)
         raise SourceError(
-            f"{where}: is a zip archive of {len(members)} files; unpack it and name the one meant, "
+            f"{where}: is a zip archive of {count} files; unpack it and name the one meant, "
             "or join those of one market: data import FOLDER --join NAME"
         )
     if tables[0].flag_bits & ENCRYPTED:
         raise SourceError(f"{where}: is a zip archive with a password; unpack it first")
-    return tables[0]
+    return archive.open(tables[0])
 
 
-def _list_members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
-    """Files of an archive, without the additions of macOS."""
-    return [
+def _list_members(
+    archive: zipfile.ZipFile,
+) -> tuple[list[zipfile.ZipInfo], list[zipfile.ZipInfo]]:
+    """Members that may hold bars, of several the ones with such a name, and all others.
+
+    The additions of macOS are none of them.
+    """
+    members = [
         member
         for member in archive.infolist()
         if not (member.is_dir() or member.filename.startswith(OF_MACOS))
     ]
-
-
-def _list_tables(members: list[zipfile.ZipInfo]) -> list[zipfile.ZipInfo]:
-    """Members that may hold bars; of several, the ones with such a name."""
-    if len(members) == 1:
-        return members
-    return [member for member in members if member.filename.lower().endswith(TABLES)]
-
-
-def _list_left_out(file: IO[bytes]) -> tuple[str, ...]:
-    """Notes on files of an archive that are not read, such as the report that HistData adds."""
-    if _begin(file) != ZIP:
-        return ()
-    with zipfile.ZipFile(file) as archive:
-        members = _list_members(archive)
-    read = _list_tables(members)
-    beside = [repr(member.filename)[:60] for member in members if member not in read]
-    if not beside:
-        return ()
-    return (f"of its archive {list_some(beside[:MOST_BESIDE], len(beside))} is not read",)
+    named = [member for member in members if member.filename.lower().endswith(TABLES)]
+    tables = members if len(members) == 1 else named
+    return tables, [member for member in members if member not in tables]

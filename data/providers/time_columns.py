@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -20,10 +19,10 @@ from data.providers.columns import (
     write_option,
 )
 from data.providers.time_forms import Column, all_match, plain_blanks, split_chunks
-from data.providers.times import TIME_OF_DAY, Written, place, read_column, read_written, take_sample
+from data.providers.times import TIME_OF_DAY, place, read_column, read_written, take_sample
 from data.table import LoadOptions
 from data.timeframe import DAY_NS, MINUTE_NS, SECOND_NS, find_lead, format_timeframe
-from data.zones import AS_UTC, BLOCK, LocalZone
+from data.zones import AS_UTC, LocalZone
 
 Names = tuple[str, ...]
 """A column of times, or one of dates and one of times of day."""
@@ -255,10 +254,11 @@ def _read_two(
         TableError: When the two are no dates and times of day.
     """
     dates, times = columns.values()
-    days, clocks = _encode(dates, _write_days), _encode(times, _write_clock)
+    days, clocks = _write_each(dates, _write_days), _write_each(times, _write_clock)
     if days is not None and clocks is not None:
-        return place(_read_apart(days, clocks, label, time_format), tz, label)
-    if days is not None and _are_whole(days[1].take(days[0]), times):
+        whole = pc.binary_join_element_wise(days, clocks, " ", null_handling="emit_null")
+        return place(read_written(whole, label, time_format), tz, label)
+    if days is not None and _are_whole(days, times):
         return read_column(times, tz, label, time_format)
     raise TableError(
         f"{label} could both be the time of a bar, and are no date (2024-01-31) and time of day "
@@ -267,15 +267,12 @@ def _read_two(
     )
 
 
-Coded = tuple[pa.Array, pa.Array]
-"""Number of the value of each row [N], missing where it is, and the values [K]."""
-
-
-def _encode(column: Column, write: Callable[[pa.Array], pa.Array | None]) -> Coded | None:
+def _write_each(column: Column, write: Callable[[pa.Array], pa.Array | None]) -> pa.Array | None:
+    """Texts of a column [N]; equal values are written once."""
     coded = pa.chunked_array(split_chunks(column), column.type).dictionary_encode()
     whole = coded.unify_dictionaries().combine_chunks()
     texts = write(whole.dictionary)
-    return None if texts is None else (whole.indices, texts)
+    return None if texts is None else texts.take(whole.indices)
 
 
 def _are_whole(dates: Column, times: Column) -> bool:
@@ -286,36 +283,6 @@ def _are_whole(dates: Column, times: Column) -> bool:
         return False
     both = (day_ns != NO_TIME) & (time_ns != NO_TIME)
     return bool(both.any() and (day_ns // DAY_NS == time_ns // DAY_NS)[both].all())
-
-
-def _read_apart(days: Coded, clocks: Coded, label: str, time_format: str | None) -> Written:
-    """Times [N] of days and clocks, each of them read once, beside the first of the other."""
-    (day_codes, day_texts), (clock_codes, clock_texts) = days, clocks
-    firsts = [(texts.drop_null().to_pylist() or [""])[0] for texts in (day_texts, clock_texts)]
-    join = partial(pc.binary_join_element_wise, null_handling="emit_null")
-    both = pa.concat_arrays(
-        [join(day_texts, firsts[1], " "), join(pa.scalar(firsts[0]), clock_texts, " ")]
-    )
-    try:
-        written = read_written(both, label, time_format)
-    except TableError:
-        # The error names rows and their whole texts.
-        whole = join(day_texts.take(day_codes), clock_texts.take(clock_codes), " ")
-        return read_written(whole, label, time_format)
-    n_days = len(day_texts)
-    at_firsts = written.time_ns[pc.index(day_texts, firsts[0]).as_py()]
-    # Behind the last value, in place of a missing one.
-    day_ns = np.append(written.time_ns[:n_days], NO_TIME)
-    clock_ns = np.append(written.time_ns[n_days:], NO_TIME)
-    time_ns = np.empty(len(day_codes), np.int64)
-    for start in range(0, len(time_ns), BLOCK):
-        day, clock = (
-            part_ns[np.asarray(codes.slice(start, BLOCK).fill_null(-1))]
-            for part_ns, codes in ((day_ns, day_codes), (clock_ns, clock_codes))
-        )
-        is_there = (day != NO_TIME) & (clock != NO_TIME)
-        time_ns[start : start + BLOCK] = np.where(is_there, day + (clock - at_firsts), NO_TIME)
-    return written._replace(time_ns=time_ns)
 
 
 def _write_days(dates: pa.Array) -> pa.Array | None:

@@ -26,7 +26,7 @@ from pandas.tseries.holiday import (
 
 from data.cache import SeriesKey, TimeRange
 from data.checks import EARLIEST_NS, LATEST_NS, Floats, Ints
-from data.errors import FetchError
+from data.errors import FetchError, shorten
 from data.timeframe import DAY_NS, MS_NS, parse_timeframe
 from data.vendor.account import find_account
 from data.vendor.calls import Pace, Tell
@@ -71,16 +71,15 @@ class PolygonSource:
 
     def __init__(self, key: SeriesKey, tell: Tell) -> None:
         account = find_account()
-        self.pace = Pace(account.calls_per_minute, tell)
-        self._client, self._key = VendorClient(account, self.pace), key
+        self._client, self._key = VendorClient(account, Pace(account.calls_per_minute, tell)), key
         self._step_ms = parse_timeframe(key.timeframe) // MS_NS
         self._end_ms, self._is_last = 0, False
-        self.reader = PageReader(self._ask, self._step_ms, LIMIT, is_last=lambda: self._is_last)
+        self._reader = PageReader(self._ask, self._step_ms, LIMIT, is_last=lambda: self._is_last)
 
     def pages(self, span: TimeRange) -> Iterator[Floats]:
         """Bars [N, 6] of a range, as `PageReader.pages`."""
         self._end_ms = span.end_ns // MS_NS
-        return self.reader.pages(span.start_ns // MS_NS, self._end_ms)
+        return self._reader.pages(span.start_ns // MS_NS, self._end_ms)
 
     def missing_days(self, span: TimeRange, times_ns: Ints) -> tuple[str, ...]:
         """Days that should have bars and have none."""
@@ -249,5 +248,4 @@ def _refuse(constant: str) -> object:
 
 
 def _shorten_repr(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:40] + "..."
+    return shorten(repr(value), 40)

@@ -15,9 +15,6 @@ MINUTE_S = 60.0
 LONGEST_ASKED_S, LONGEST_PAGE_S = 300.0, 900.0
 """A fetch ends where a vendor asks to wait longer, or a page with all its waits takes longer."""
 
-FIRST_GUESS_S = 1.0
-"""Seconds for a page, before one was seen."""
-
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 60.0
 """Waits after failures double from the first to the longest: eight tries outlast a minute's ban."""
 
@@ -61,7 +58,6 @@ class Pace:
     def __init__(self, calls_per_minute: int | None, tell: Tell) -> None:
         self._made: deque[float] = deque(maxlen=calls_per_minute or 0)
         self._calls_per_minute, self._tell = calls_per_minute, tell
-        self._answers, self._answers_s = 0, 0.0
 
     def call(self, question: Callable[[], Answer]) -> Answer:
         """Ask, and ask again after failures that may pass.
@@ -72,12 +68,8 @@ class Pace:
         began = time.monotonic()
         for tries in range(1, TRIES + 1):
             self.take()
-            asked_s = time.monotonic()
             try:
-                answer = question()
-                self._answers += 1
-                self._answers_s += time.monotonic() - asked_s
-                return answer
+                return question()
             except CallError as error:
                 failed = error
             failed.tries = tries
@@ -94,20 +86,6 @@ class Pace:
             wait_s = self._made[0] + MINUTE_S - time.monotonic()
             self.pause(wait_s, f"the plan allows {self._calls_per_minute} calls a minute")
         self._made.append(time.monotonic())
-
-    def estimate_seconds(self, calls: int) -> float:
-        """Seconds that calls take, as long as those before, with the waits of the plan."""
-        each_s = self._answers_s / self._answers if self._answers else FIRST_GUESS_S
-        if not self._calls_per_minute:
-            return calls * each_s
-        begin_s = now_s = time.monotonic()
-        made = self._made.copy()
-        for _ in range(calls):
-            if len(made) == self._calls_per_minute:
-                now_s = max(now_s, made[0] + MINUTE_S)
-            made.append(now_s)
-            now_s += each_s
-        return now_s - begin_s
 
     def pause(self, seconds: float, why: str) -> None:
         """Wait, and show how long and why."""

@@ -68,10 +68,6 @@ class PageReader:
         self._days_from = 0  # days before this time say nothing new
         self._next = np.inf  # earliest bar that is known to lie ahead
 
-    def count_calls(self, start_ms: int, end_ms: int) -> int:
-        """Calls that a range takes, as far as is known."""
-        return 1 if self._is_last else -(-(end_ms - start_ms) // self._step // self._limit)
-
     def pages(self, start_ms: int, end_ms: int) -> Iterator[Floats]:
         """Bars [N, 6] that open in a range, ascending, each once; N may be 0.
 

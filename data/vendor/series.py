@@ -31,13 +31,12 @@ from data.cache import (
     using,
 )
 from data.checks import VALUES, Floats, Ints, format_time
-from data.errors import FetchError, LimitError, RewrittenError, list_some
+from data.errors import FetchError, RewrittenError, list_some, refuse_size
 from data.files import read_ordinary
 from data.progress import Progress, Show, Watch
 from data.shell import write_command
 from data.timeframe import DAY_NS, MS_NS, SECOND_NS
-from data.vendor.calls import Pace, Tell
-from data.vendor.paging import PageReader
+from data.vendor.calls import Tell
 
 HEAD = struct.Struct("<II")
 """Bytes of a page and their check sum, before each page."""
@@ -90,9 +89,6 @@ class PageDraft:
 class BarSource(Protocol):
     """A vendor or exchange, ready for requests of one series."""
 
-    pace: Pace
-    reader: PageReader
-
     def pages(self, span: TimeRange) -> Iterator[Floats]:
         """Bars [N, 6] of a range, as `PageReader.pages`."""
 
@@ -142,7 +138,6 @@ class _Fill:
     pieces: list[TimeRange] = field(default_factory=list)
     done: int = 0
     bars: int = 0
-    source: BarSource | None = None
 
     def tell(self, note: str) -> None:
         tell_note(self.cache, note)
@@ -151,19 +146,14 @@ class _Fill:
         self.cache.set_aside(part)
         self.tell(f"{part.path.name[:40]}... set aside: {why}")
 
-    def watch(self, bars: int = 0, left: TimeRange | None = None) -> None:
-        """Show the progress of a fetch: bars of the present piece, and the rest of it."""
-        left_s, ahead = 0.0, self.pieces[self.done :]
-        if self.source is not None:
-            ahead[:1] = ahead[:1] if left is None else [left]
-            count_calls = self.source.reader.count_calls
-            calls = sum(count_calls(span.start_ns // MS_NS, span.end_ns // MS_NS) for span in ahead)
-            left_s = self.source.pace.estimate_seconds(calls)
-        total, count = self.bars + bars, len(self.pieces)
-        note = f"{total:,} bars" if total else ""
-        self.how.watch(
-            Progress(f"{self.cache.key.short}: pieces", self.done, count, note=note, left_s=left_s)
-        )
+    def watch(self, bars: int = 0, reached_ns: int = 0) -> None:
+        """Show the progress of a fetch: bars of the present piece, and the time that they reach."""
+        days = [-(-(piece.end_ns - piece.start_ns) // DAY_NS) for piece in self.pieces]
+        done = sum(days[: self.done])
+        if reached_ns:
+            done += max(reached_ns - self.pieces[self.done].start_ns, 0) // DAY_NS
+        note = f"{total:,} bars" if (total := self.bars + bars) else ""
+        self.how.watch(Progress(f"{self.cache.key.short}: days", done, sum(days), note=note))
 
     def fetch(self, source: BarSource, piece: TimeRange) -> PartBars:
         """One piece, checked against the calendar and against the bars that are cached beside."""
@@ -212,7 +202,7 @@ class _Fill:
             kept.append(page)
             bars += len(page)
             if len(page) and page[-1, 0] * MS_NS < span.end_ns - DAY_NS:
-                self.watch(bars, TimeRange(int(page[-1, 0]) * MS_NS, span.end_ns))
+                self.watch(bars, int(page[-1, 0]) * MS_NS)
         return np.concatenate([np.empty((0, len(VALUES) + 1)), *kept])
 
 
@@ -287,9 +277,7 @@ def join_parts(
     """
     size = sum(part.timestamp.nbytes * (len(VALUES) + 1) for part in parts)
     if size > max_bytes:
-        raise LimitError(
-            f"{cache.key}: its bars take {size} bytes, more than --max-bytes {max_bytes} allows"
-        )
+        raise refuse_size(str(cache.key), f"its bars take {size} bytes", max_bytes)
     cuts = [_cut(part, wanted) for part in parts]
     values = {name: np.concatenate([cut.values[name] for cut in cuts]) for name in VALUES}
     fetched = sorted({part.fetched_at for part in parts})
@@ -348,9 +336,8 @@ def _fill(cache: SeriesCache, wanted: TimeRange, how: Fetching) -> None:
     if not fill.pieces:
         return
     with how.opening(cache.key, fill.tell) as source:
-        fill.source = source
-        fill.watch()
         for piece in fill.pieces:
+            fill.watch()
             bars = fill.fetch(source, piece)
             is_kept = is_settled(piece, how.units[cache.key.timeframe[-1]]) and len(bars.timestamp)
             if how.is_whole_only and not is_kept:
@@ -358,7 +345,7 @@ def _fill(cache: SeriesCache, wanted: TimeRange, how: Fetching) -> None:
             else:
                 cache.write(piece.start_ns, piece.end_ns, bars)
             fill.done, fill.bars = fill.done + 1, fill.bars + len(bars.timestamp)
-            fill.watch()
+        fill.watch()
     drop_drafts(cache.folder)
 
 

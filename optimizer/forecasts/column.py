@@ -192,7 +192,7 @@ def write_forecast(forecast: Forecast, path: Path) -> Forecast:
     """
     try:
         with taking_turns(path.parent):
-            record = forecast.record.counting(_read_records(path.parent).values())
+            record = forecast.record.counting(_read_records(path.parent))
             record = replace(record, digest=_hash_record(record.payload()))
             forecast = replace(forecast, record=record)
             write_whole(path, _as_parquet(forecast))
@@ -281,9 +281,8 @@ def list_records(folder: Path) -> ForecastList:
             unread[path] = " ".join(str(error).split())
         else:
             by_path |= {} if record is None else {path: record}
-    return ForecastList(
-        {path: record.counting(by_path.values()) for path, record in by_path.items()}, unread
-    )
+    counted = {path: record.counting(by_path.values()) for path, record in by_path.items()}
+    return ForecastList(counted, unread)
 
 
 def counted_record(path: Path) -> ForecastRecord | None:
@@ -293,13 +292,12 @@ def counted_record(path: Path) -> ForecastRecord | None:
         StoreError: When a version that is not known wrote a forecast of the folder.
     """
     record = read_record(path)
-    return record and record.counting(_read_records(path.resolve().parent).values())
+    return record and record.counting(_read_records(path.resolve().parent))
 
 
-def _read_records(folder: Path) -> dict[Path, ForecastRecord]:
+def _read_records(folder: Path) -> list[ForecastRecord]:
     """Forecasts of a folder as they were written."""
-    records = {path: read_record(path) for path in sorted(folder.glob(f"*{SUFFIX}"))}
-    return {path: record for path, record in records.items() if record is not None}
+    return [record for path in sorted(folder.glob(f"*{SUFFIX}")) if (record := read_record(path))]
 
 
 def _as_parquet(forecast: Forecast) -> bytes:
@@ -313,7 +311,7 @@ def _as_parquet(forecast: Forecast) -> bytes:
         VALUE: pa.array(forecast.values),
         SYMBOL: pa.DictionaryArray.from_arrays(numbers, pa.array(names)),
     }
-    record = encode(forecast.record.payload(), what="the forecast's record")
+    record = encode(forecast.record.payload(), what=ForecastRecord.what)
     table, file = pa.table(columns).replace_schema_metadata({RECORD: record}), io.BytesIO()
     pq.write_table(table, file, compression="zstd")
     return file.getvalue()
@@ -370,7 +368,7 @@ def _decode_record(schema: "pa.Schema", path: Path) -> ForecastRecord | None:
 
 
 def _hash_record(payload: Mapping[str, object]) -> str:
-    return sha256(encode({**payload, "digest": ""}, what="the forecast's record")).hex()
+    return sha256(encode({**payload, "digest": ""}, what=ForecastRecord.what)).hex()
 
 
 def _span(bars: Bars) -> DataSpan:

@@ -1,6 +1,5 @@
 """Settings of a forecast."""
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import TypeVar
 
@@ -67,12 +66,16 @@ class ForecastSettings:
 
     def __post_init__(self) -> None:
         fit_fields(self, ConfigError)
-        for name, known in (("model", MODELS), ("target", TARGETS)):
-            _check_known(name, getattr(self, name), known)
         for knob in fields(self):
-            if knob.metadata["high"]:
-                low, high = knob.metadata["low"], knob.metadata["high"]
-                _check_within(knob.name, getattr(self, knob.name), low, high)
+            value, low, high = getattr(self, knob.name), knob.metadata["low"], knob.metadata["high"]
+            if high and not low <= value <= high:
+                raise ConfigError(
+                    f"--{knob.name} {value}: a whole number from {low:,} to {high:,} is needed"
+                )
+        for name, known in (("model", MODELS), ("target", TARGETS)):
+            if (value := getattr(self, name)) not in known:
+                hint = near_match(value, known)
+                raise ConfigError(f"--{name} '{value}' is unknown: use {', '.join(known)}{hint}")
         if self.hidden % 2:
             raise ConfigError(f"--hidden {self.hidden}: an even number is needed")
         if self.train < 4 * self.horizon:
@@ -104,14 +107,3 @@ def format_flag(name: str) -> str:
     '--bf16'
     """
     return f"--{name.removeprefix('is_')}"
-
-
-def _check_within(name: str, value: int, low: int, high: int) -> None:
-    if not low <= value <= high:
-        raise ConfigError(f"--{name} {value}: a whole number from {low:,} to {high:,} is needed")
-
-
-def _check_known(name: str, value: str, known: Sequence[str]) -> None:
-    if value not in known:
-        hint = near_match(value, known)
-        raise ConfigError(f"--{name} '{value}' is unknown: use {', '.join(known)}{hint}")

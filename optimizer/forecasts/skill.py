@@ -34,6 +34,10 @@ class RivalGain(Payload):
     gain: Number
     p: Number  # one-sided, of a gain at least as great if both were equally good
 
+    def is_better(self, fits: int) -> bool:
+        """True if it has skill beyond the other, as one of so many fits on these bars."""
+        return (self.gain or 0) > 0 and self.p is not None and self.p * fits <= MOST_P
+
 
 @dataclass(frozen=True)
 class SkillFigures(Payload):
@@ -183,14 +187,14 @@ def _figures(
         gains = _by_moment(other - errors, moment)
         # A rival without error, as on prices that have stopped, has none to be taken away.
         gain = 1 - float(errors.mean()) / float(other.mean()) if other.any() else None
-        against[name] = RivalGain(gain, _nan_to_none(diebold_mariano(gains, horizon)))
+        against[name] = RivalGain(gain, _known(diebold_mariano(gains, horizon)))
     is_signed = (values != 0) & (target != 0)
     hit = (np.sign(values) == np.sign(target))[is_signed].astype(np.float64)
     hits = float(hit.mean()) if len(hit) else math.nan
     hits_error = _error(_by_moment(hit - hits, moment[is_signed]), horizon)
     ups = float((target[is_signed] > 0).mean()) if len(hit) else math.nan
     numbers = (hits, hits_error, ups, *_line(target, values, moment, horizon))
-    return SkillFigures(len(target), against, *map(_nan_to_none, numbers))
+    return SkillFigures(len(target), against, *map(_known, numbers))
 
 
 def _line(target: Floats, values: Floats, moment: Ints, horizon: int) -> tuple[float, float, float]:
@@ -228,22 +232,13 @@ def _judge_skill(whole: SkillFigures, fits: int) -> tuple[bool, str]:
     needed = [(name, whole.against[name]) for name in RIVALS[:2] if name in whole.against]
     times = f", times {fits} fits on these bars" if fits > 1 else ""
     for name, gain in needed:
-        if not _is_better(gain, fits):
+        if not gain.is_better(fits):
             return False, f"No skill: {_format_gain(gain)} against {name}{times}."
     sentence = f"Skill: {_format_gain(needed[-1][1])} against {needed[-1][0]}{times}"
     line = whole.against.get(RIVALS[2])
-    if line is not None and not _is_better(line, fits):
+    if line is not None and not line.is_better(fits):
         return True, f"{sentence}; none beyond the ridge ({_format_gain(line)})."
     return True, f"{sentence}."
-
-
-def _is_better(rival: RivalGain, fits: int) -> bool:
-    return (
-        rival.gain is not None
-        and rival.p is not None
-        and rival.gain > 0
-        and rival.p * fits <= MOST_P
-    )
 
 
 def _format_gain(rival: RivalGain) -> str:
@@ -251,5 +246,5 @@ def _format_gain(rival: RivalGain) -> str:
     return f"{rival.gain or 0:+.2%} of the squared error (p = {p})"
 
 
-def _nan_to_none(value: float) -> Number:
+def _known(value: float) -> Number:
     return None if math.isnan(value) else value

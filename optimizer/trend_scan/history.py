@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from data import Bars
 from data.checks import format_time
+from data.errors import list_some
 from data.files import remove_drafts
 from data.store import DamagedError, note_use, read_sealed, remove_oldest, write_sealed
 from optimizer.trend_scan.params import ScanParams
@@ -72,22 +73,20 @@ class ScanHistory:
     """
 
     def __init__(self, folder: Path | None, question: ScanParams, start: str | None) -> None:
-        self._folder = folder
-        self._question, self._start = question, start
+        self._folder, self._question, self._start = folder, question, start
         self._thresholds = f"{question.high!r} {question.low!r}"
         self._failures: dict[str, list[str]] = {}
 
     def recall(self, name: str, bars: Bars) -> Recalled:
         """History of a symbol."""
-        question, series = (
-            self._question,
-            (bars.symbol, bars.source, bars.timeframe_ns, self._start),
+        trend = self._question.kind.name, self._question.parameters
+        series = bars.symbol, bars.source, bars.timeframe_ns, self._start
+        memo = self._read(name, build_key(*trend, *series))
+        begun, closes = (
+            hashlib.sha256(bars.close[:end].astype("<f8", copy=False).tobytes()).hexdigest()
+            for end in (memo.bars, None)
         )
-        memo = self._read(name, build_key(question.kind.name, question.parameters, *series))
-        digest = hashlib.sha256(bars.close[: memo.bars].astype("<f8", copy=False).tobytes())
-        begun = digest.hexdigest()
-        digest.update(bars.close[memo.bars :].astype("<f8", copy=False).tobytes())
-        known = Recalled(name, bars, digest.hexdigest(), memo, None)
+        known = Recalled(name, bars, closes, memo, None)
         if known.is_past:
             return known
         if begun != memo.closes:
@@ -99,7 +98,8 @@ class ScanHistory:
     def keep(self, known: Recalled, class_: str) -> None:
         """Keep the class of a symbol."""
         last_ns, memo = int(known.bars.timestamp[-1]), known.memo
-        told = with_told(memo.told, self._thresholds, (class_, last_ns))
+        told = {name: last for name, last in memo.told.items() if name != self._thresholds}
+        told = dict([*told.items(), (self._thresholds, (class_, last_ns))][-MOST_TOLD:])
         new = Memo(memo.key, len(known.bars), known.closes, last_ns, told)
         if self._folder is None or known.is_past or new == memo:
             return
@@ -111,12 +111,10 @@ class ScanHistory:
 
     def notes(self) -> tuple[str, ...]:
         """Failures, each with the symbols that had it."""
-        lines = []
-        for text, names in self._failures.items():
-            more = len(names) - MOST_NAMED
-            whose = ", ".join(names[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
-            lines.append(f"{whose}: {text}" if names else text)
-        return tuple(lines)
+        return tuple(
+            f"{list_some(names[:MOST_NAMED], len(names))}: {text}" if names else text
+            for text, names in self._failures.items()
+        )
 
     def tidy(self) -> None:
         """Let go files used longest ago, and drafts of killed processes."""
@@ -132,7 +130,9 @@ class ScanHistory:
         try:
             if (content := read_sealed(path)) is None:
                 return memo
-            memo = _decode_memo(content)
+            saved = json.loads(content)
+            told = {name: (str(word), int(at)) for name, (word, at) in saved["told"].items()}
+            memo = Memo(**{**saved, "told": told})
             if memo.key != key:
                 raise DamagedError(path)
             note_use(path)
@@ -157,18 +157,3 @@ class ScanHistory:
 def build_key(*parts: object) -> str:
     """A name for the file of the series and parameters that these parts name."""
     return hashlib.sha256(json.dumps([VERSION, *parts]).encode()).hexdigest()
-
-
-def with_told(
-    told: Mapping[str, LastClass], thresholds: str, now: LastClass
-) -> dict[str, LastClass]:
-    """Last classes by thresholds, with that of now as the newest."""
-    others = {name: before for name, before in told.items() if name != thresholds}
-    return dict([*others.items(), (thresholds, now)][-MOST_TOLD:])
-
-
-def _decode_memo(content: bytes) -> Memo:
-    """The memo in bytes with a right digest."""
-    saved = json.loads(content)
-    told = {thresholds: (str(word), int(at)) for thresholds, (word, at) in saved["told"].items()}
-    return Memo(**{**saved, "told": told})

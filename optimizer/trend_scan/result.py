@@ -8,14 +8,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from data.checks import Ints, format_time
+from data.checks import format_time
 from data.plain import methods_take_plain
 from optimizer.errors import ConfigError
-from optimizer.trend_scan.classes import DIRECTIONS, UNKNOWN, WORDS, Int8s, run_starts
 from optimizer.trend_scan.params import ScanParams
 from strategy.errors import unknown
-from strategy.genes import Floats
+from strategy.genes import Floats, Ints
 from strategy.indicators.adaptive_trend import FAMILIES
+
+Int8s = npt.NDArray[np.int8]
+
+LONG, NEUTRAL, SHORT, UNKNOWN = 1, 0, -1, 2
+
+WORDS = {LONG: "long", NEUTRAL: "neutral", SHORT: "short", UNKNOWN: ""}
+"""Names of classes."""
+
+DIRECTIONS = {LONG: "long", NEUTRAL: "", SHORT: "short"}
+"""Names of directions."""
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -36,7 +45,7 @@ class SymbolRow:
     close: Floats  # [T], price
     trend: Floats  # [T], -1 to 1; NaN before the cutout
     votes: Int8s  # [6, T], whole hundredths, families in the order of `FAMILIES`
-    classes: Int8s  # [T], codes of `optimizer.trend_scan.classes.WORDS`
+    classes: Int8s  # [T], codes of `optimizer.trend_scan.result.WORDS`
     directions: Int8s  # [T], codes of `DIRECTIONS` there
 
     def time(self, bar: int) -> str:
@@ -201,6 +210,56 @@ class Scan:
                 for k, family in enumerate(FAMILIES)
             },
         }
+
+
+def classify_bars(row: Floats, high: float, low: float) -> Int8s:
+    """Class at each bar: long above `high`, short below `low`, unknown where the row is NaN.
+
+    Args:
+        row: [T], -1 to 1 or NaN.
+        high: At least `low`.
+        low: A row at a threshold itself is neutral.
+
+    Returns:
+        [T], codes of `WORDS`.
+
+    >>> classify_bars(np.array([np.nan, 0.1, 0.2, -0.2]), 0.1, -0.1).tolist()
+    [2, 0, 1, -1]
+    """
+    codes = (row > high).astype(np.int8) - (row < low).astype(np.int8)
+    codes[np.isnan(row)] = UNKNOWN
+    return codes
+
+
+def find_directions(row: Floats, high: float, low: float) -> Int8s:
+    """Direction at each bar: of the last rise through `high` or fall through `low`, 0 before one.
+
+    Args:
+        row: [T], -1 to 1 or NaN, which crosses nothing.
+        high: At least `low`.
+        low: A row at a threshold itself has not crossed it.
+
+    Returns:
+        [T], codes of `DIRECTIONS`.
+
+    >>> find_directions(np.array([0.2, 0.0, 0.2, 0.0, -0.2]), 0.1, -0.1).tolist()
+    [0, 0, 1, 1, -1]
+    """
+    turns = np.zeros(len(row), np.int8)
+    now, before = row[1:], row[:-1]
+    turns[1:] += (now > high) & (before <= high)
+    turns[1:] -= (now < low) & (before >= low)
+    last = np.where(turns != 0, np.arange(len(row)), 0)
+    return turns[np.maximum.accumulate(last)]
+
+
+def run_starts(codes: Int8s) -> Ints:
+    """First bars of the longest stretches of one code, [K] ascending; of [T], at least 1 bar.
+
+    >>> run_starts(np.array([2, 2, 1, 1, 0], np.int8)).tolist()
+    [0, 2, 4]
+    """
+    return np.concatenate(([0], np.flatnonzero(codes[1:] != codes[:-1]) + 1)).astype(np.int64)
 
 
 def summarise_symbol(row: SymbolRow, history: int) -> SymbolTrend:

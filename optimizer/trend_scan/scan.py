@@ -11,10 +11,9 @@ import numpy as np
 from platformdirs import user_cache_path
 
 from data import Bars, Window, load_bars
-from data.bars import parse_time
 from data.cache import APP
 from data.checks import format_time
-from data.duration import note_open_bar
+from data.load import note_open_bar
 from data.progress import Progress, Watch
 from engine.runtime.compiling.forms import CompiledForm
 from engine.runtime.machine import available_cores
@@ -24,16 +23,18 @@ from optimizer.errors import ConfigError, ParityError
 from optimizer.formatting import format_count
 from optimizer.run.markets import Markets
 from optimizer.run.sources import load_options, named_specs
-from optimizer.trend_scan.classes import Int8s, classify_bars, find_directions
 from optimizer.trend_scan.history import Recalled, ScanHistory
 from optimizer.trend_scan.params import ScanParams
 from optimizer.trend_scan.result import (
     Change,
+    Int8s,
     Scan,
     SymbolRow,
     SymbolTrend,
     TooShort,
     build_sort_key,
+    classify_bars,
+    find_directions,
     hash_rows,
     summarise_symbol,
 )
@@ -94,13 +95,8 @@ def scan_sources(
     series = _load_series(config, watch)
     if source is not None:
         series = tuple(replace(bars, source=source) for bars in series)
-    ways = replace(
-        ways,
-        folder=root / FOLDER if is_kept else None,
-        threads=config.threads,
-        start=config.start,
-        end=config.end,
-    )
+    folder = root / FOLDER if is_kept else None
+    ways = replace(ways, folder=folder, threads=config.threads, start=config.start, end=config.end)
     scan = scan_series(series, question, ways)
     return replace(scan, seconds=time.perf_counter() - began)
 
@@ -164,17 +160,11 @@ def _load_series(config: RunConfig, watch: Watch) -> tuple[Bars, ...]:
 
 def _select_bars(bars: Bars, ways: Ways, now_ns: int) -> Bars | None:
     """The bars that count: wanted and closed ones; None without any."""
-    first = (
-        0
-        if ways.start is None
-        else np.searchsorted(bars.timestamp, parse_time(ways.start, "--from"))
-    )
-    end = np.searchsorted(bars.over_ns, now_ns, side="right")
-    if ways.end is not None:
-        end = min(end, np.searchsorted(bars.timestamp, parse_time(ways.end, "--to")))
+    first, until = bars.find_range(ways.start, ways.end)
+    end = min(until, int(np.searchsorted(bars.over_ns, now_ns, side="right")))
     if first == 0 and end == len(bars):
         return bars
-    return bars.cut(int(first), int(end)) if first < end else None
+    return bars.cut(first, end) if first < end else None
 
 
 def _build_row(known: Recalled, trend: Trend, question: ScanParams) -> SymbolRow:
@@ -217,12 +207,10 @@ def _closed_notes(markets: Markets) -> tuple[str, ...]:
 
 def _open_bars(series: Sequence[Bars], now_ns: int) -> tuple[str, ...]:
     """The note about bars that do not count yet."""
-    count = sum(bars.over_ns[-1] > now_ns for bars in series)
-    if not count:
+    if not (count := sum(bars.over_ns[-1] > now_ns for bars in series)):
         return ()
-    return (
-        f"{format_count(count, 'symbol')} with a bar that is not closed yet, which does not count",
-    )
+    symbols = format_count(count, "symbol")
+    return (f"{symbols} with a bar that is not closed yet, which does not count",)
 
 
 def draw_sample(names: Sequence[str], data_hash: str) -> list[str]:

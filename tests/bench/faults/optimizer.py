@@ -212,7 +212,7 @@ BLIND = (
     ("borrowed-grade", "optimizer/evidence/judgement.py",
      "elif pick is None or member != pick.member:", "elif pick is None:",
      "a member that was never judged bears the grade of the pick"),
-    ("late-embargo", "optimizer/forecasts/plan.py",
+    ("late-embargo", "optimizer/forecasts/fit.py",
      "samples.done_ns <= moments[begin] - embargo))", "samples.done_ns <= moments[begin]))",
      "a forecast is trained on targets that end within the embargo"),
     ("fits-are-free", "optimizer/forecasts/skill.py",

@@ -1,7 +1,6 @@
 """Files are written whole, and nothing is left of writers that were killed."""
 
 import os
-import tempfile
 import threading
 
 from data.files import (
@@ -10,7 +9,6 @@ from data.files import (
     name_draft,
     remove_drafts,
     replace_whole,
-    working_folder,
 )
 
 
@@ -41,21 +39,6 @@ def test_drafts_of_killed_writers_go_with_the_next_one(tmp_path):
     assert list_names(tmp_path) == sorted([*OTHERS, "a.csv"])
     assert (tmp_path / "a.csv").read_bytes() == b"whole"
     assert len(list(tmp_path.iterdir())) == len(OTHERS) + 2
-
-
-def test_folders_of_the_killed_go_with_the_next_one(tmp_path, monkeypatch):
-    """One that is in use stays, and so do other folders and folders of other names."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    left, other = (tmp_path / name_draft(name) for name in ("bars", "run"))
-    for folder in (left, other, tmp_path / ".bars.0a1b2c3d4e5f.part", tmp_path / "bars"):
-        folder.mkdir()
-        (folder / "file").write_text("mine")
-    with working_folder("bars") as first, working_folder("bars") as second:
-        assert not left.exists()
-        (first / "file").write_text("half")
-        assert len(list(tmp_path.iterdir())) == 5
-        assert second.stat().st_mode & 0o777 == 0o700
-    assert len(list_names(tmp_path)) == len(list(tmp_path.iterdir())) == 3
 
 
 def test_a_draft_that_is_being_written_stays(tmp_path):

@@ -41,19 +41,3 @@ def test_no_minute_has_more_calls_than_allowed(clock, most, busy_s):
     for first, later in zip(made, made[most:], strict=False):
         assert later - first >= 60
     assert bool(messages) == (most * busy_s < 60)
-
-
-@pytest.mark.parametrize(("made", "left"), [(0, 0), (0, 24), (3, 1), (5, 5), (9, 24)])
-def test_the_time_left_is_the_time_that_it_takes(clock, made, left):
-    """Of calls of 2.5 seconds each, with all waits."""
-    keeper = Pace(5, lambda line: None)
-
-    def answer():
-        clock.now += 2.5
-
-    for _ in range(max(made, 1)):
-        keeper.call(answer)
-    expected, began = keeper.estimate_seconds(left), clock.now
-    for _ in range(left):
-        keeper.call(answer)
-    assert clock.now - began == pytest.approx(expected)

@@ -5,9 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from optimizer.forecasts.features import build_samples
-from optimizer.forecasts.fit import fit
-from optimizer.forecasts.plan import build_folds
+from optimizer.forecasts.fit import build_folds, build_samples, fit
 from optimizer.forecasts.settings import ForecastSettings
 from tests.support.planted_returns import planted_market
 from tests.support.worlds import make_bars

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimizer.trend_scan.classes import (
+from optimizer.trend_scan.result import (
     DIRECTIONS,
     WORDS,
     classify_bars,
