@@ -63,26 +63,25 @@ EXTENTS = {
 PAGES = ("test_report_page.py", "test_pages.py")
 
 COMMANDS = {
-    "optimizer/store": ("test_cli_runs.py", "test_cli_resume.py", "test_hostile_runs.py"),
-    "optimizer/evidence": ("test_cli_judge.py", "test_cli_pick.py", "test_cli_schedule.py",
-                           "test_cli_power.py"),
+    "optimizer/store": ("test_cli_runs.py", "test_cli_resume.py", "test_cli_received.py"),
+    "optimizer/evidence": ("test_cli_judge.py",),
     "optimizer/agents": ("test_agents.py",),
     "optimizer/nulls": ("test_cli_null.py",),
     "optimizer/goals": ("test_cli_search.py", "test_cli_symbols.py"),
-    "optimizer/search": ("test_cli_search.py", "test_cli_resume.py", "test_cli_limits.py"),
+    "optimizer/search": ("test_cli_search.py", "test_cli_resume.py"),
     "optimizer/run": ("test_cli_resume.py", "test_cli_results.py", "test_cli_received.py",
-                      "test_cli_points.py"),
+                      "test_cli_search.py"),
     "optimizer/report": ("test_cli_report.py", *PAGES),
     "optimizer/signals": ("test_cli_signal.py",),
     "optimizer/export": ("test_cli_export.py",),
     "optimizer/cluster": ("test_cli_cluster.py", "test_shadowing.py"),
     "optimizer/cli": ("test_cli.py", "test_cli_results.py", "test_cli_runs.py",
                       "test_cli_backtest.py", "test_messages.py"),
-    "optimizer/portfolios": ("test_portfolio_page.py", "test_cli_money.py"),
+    "optimizer/portfolios": ("test_portfolio_page.py", "test_cli_writes.py"),
     "optimizer/forecasts": ("test_cli_forecast.py",),
     "optimizer/viewing": ("test_ui.py", "test_ui_browser.py"),
     "optimizer/trend_scan": ("test_cli_scan.py",),
-    "data": ("test_cli_data.py", "test_cli_files.py", "test_source_pages.py"),
+    "data": ("test_cli_data.py", "test_pages.py"),
 }  # fmt: skip
 """Tests of commands and pages that show what a room does, in `tests/contract`."""
 
@@ -93,14 +92,14 @@ BESIDE = {
     "optimizer/search": ("tests/unit/optimizer/run", "tests/golden/test_fronts.py"),
     "optimizer/run": ("tests/unit/optimizer/evidence", "tests/unit/optimizer/store"),
     "optimizer/portfolios": ("tests/unit/optimizer/report",),
-    "optimizer/report": ("tests/unit/optimizer/run/test_trade_details.py",),
+    "optimizer/report": ("tests/unit/optimizer/run/test_frames.py",),
     "engine": ("tests/golden/test_results.py", "tests/parity", "tests/golden", "tests/properties",
                "tests/agreement/test_trade_lists.py"),
-    "strategy": ("tests/properties/test_gene_laws.py", "tests/golden/test_results.py",
+    "strategy": ("tests/properties/test_engine_laws.py", "tests/golden/test_results.py",
                  "tests/agreement/test_chart_values.py", "tests/unit/engine/indicators",
                  "tests/unit/optimizer/search", "tests/parity", "tests/golden",
                  "tests/agreement/test_trade_lists.py"),
-    "data": ("tests/unit/data", "tests/properties/test_data_resample.py"),
+    "data": ("tests/unit/data", "tests/properties/test_data.py"),
 }  # fmt: skip
 """Other tests that see a room, quick ones first; of the engine by the law and by other programs."""
 

@@ -1,4 +1,4 @@
-"""The verdict comes first wherever a front is shown; judging goes on, opens and counts."""
+"""The verdict comes first; schedules, one answer and the power of a search, as commands."""
 
 import html
 import json
@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+import optimizer
+from optimizer import load_run
+from optimizer.evidence import power_searches
 from optimizer.store import RunStore
-from tests.support.commands import SMALL
-
-pytestmark = pytest.mark.slow
+from tests.support.commands import SMALL, write_market
 
 SEARCH = [one for one in SMALL if one != "--no-judge"]
 QUICK = ("--folds", "2", "--train", "1", "--resamples", "19")
@@ -21,6 +22,7 @@ def run(command, recordings):
     return recordings.copy("held out")
 
 
+@pytest.mark.slow
 def test_evolve_judges_and_every_command_shows_it(command, recordings):
     """The last lines are verdict, pick and next step, the verdict is the first key of JSON."""
     recorded = recordings.copy("noise")
@@ -43,6 +45,7 @@ def test_evolve_judges_and_every_command_shows_it(command, recordings):
     assert counted in shown
 
 
+@pytest.mark.slow
 def test_judging_goes_on_where_it_was(command, run):
     """What was found out is not found out again; null searches add up; the report is renewed."""
     page = Path(run["path"]) / "report.html"
@@ -69,6 +72,7 @@ def test_judging_goes_on_where_it_was(command, run):
         assert "judging" not in again.err, flags
 
 
+@pytest.mark.slow
 def test_resuming_goes_on_with_a_judge_that_was_killed(command, market, monkeypatch, tmp_path):
     """As far as the run was asked for it; without its bars a note says that it is not judged."""
     bars = tmp_path / "bars.csv"
@@ -103,6 +107,7 @@ def test_resuming_goes_on_with_a_judge_that_was_killed(command, market, monkeypa
     assert (again.json["judgement"], again.err) == (outcome.json["judgement"], "")
 
 
+@pytest.mark.slow
 def test_held_out_bars_are_closed_until_they_are_opened(command, run, tmp_path):
     """Nothing of them is in a result, a table or an export before; every look is counted."""
     member = ("backtest", "latest", "--member", 0, "--json")
@@ -134,3 +139,145 @@ def test_held_out_bars_are_closed_until_they_are_opened(command, run, tmp_path):
     assert command("evolve", *flags).json["front_hash"] != run["front_hash"]
     other = command("judge", "latest", *QUICK, "--open", "--json").json["judgement"]
     assert (other["held_out"]["looks"], other["searches"]) == (2, 2)
+
+
+@pytest.fixture
+def judged(command, recordings):
+    """A run on noise that was judged."""
+    return recordings.copy("noise")
+
+
+def test_a_member_is_tried_on_other_bars_and_at_other_costs(command, judged):
+    """Its genes are the run's, its numbers those of the same genes given by hand."""
+    front = judged["front"]
+    strengths = [one["metrics"]["strength"] for one in front]
+    assert judged["judgement"]["pick"]["member"] == strengths.index(max(strengths))
+    write_market(Path("other.csv"), seed=7)
+    member, genes = ("backtest", "latest", "--member", 0, "--json"), front[0]["genes"]
+    given = [f"--set={name}={value!r}" for name, value in genes.items()]
+    for flags in (("--data", "other.csv"), ("--data", "other.csv", "--fee-bp", 9), ("--fee-bp", 9)):
+        result = command(*member, *flags).json
+        bars = flags if "--data" in flags else ("--data", "bars.csv", *flags)
+        assert result["metrics"] == command("backtest", *bars, *given, "--json").json["metrics"]
+        assert result["genes"] == genes
+    assert result["metrics"] != front[0]["metrics"]
+    assert command(*member, "--data", "bars.csv").json["metrics"] == front[0]["metrics"]
+
+
+def test_genes_explain_the_same_everywhere(command, market, judged):
+    """In the terminal, in JSON and in Python, with the method."""
+    assert "feasible trials" in command("runs", "show", "latest", "--importance").error
+    flags = ("--population", 64, "--generations", 3, "--min-trades", 1, "--no-report", "--no-judge")
+    name = command("evolve", "--data", market, *flags, "--json").json["run"]
+    result = command("runs", "show", name, "--importance", "--json").json
+    frame = optimizer.load_run(name).importance("max_drawdown")
+    shares = result["objectives"]["max_drawdown"]
+    assert (result["run"], list(shares["genes"])) == (name, list(frame.index))
+    assert [gene["alone"] for gene in shares["genes"].values()] == frame["alone"].tolist()
+    assert shares["noise"]["beyond"] == frame["beyond_noise"].iloc[0]
+    out = " ".join(command("runs", "show", name, "--importance").out.split())
+    assert all(gene in out for gene in frame.index)
+    assert f"{result['trials']} feasible trials" in out
+    assert result["method"] in out
+
+
+@pytest.mark.slow
+def test_a_schedule_is_searched_and_told(command, recordings, tmp_path):
+    """Evolve with --every has what judge --every finds: steps, turnover, the first pick kept."""
+    made = recordings.copy("schedule")["judgement"]["schedule"]
+    assert (made["every"], made["train"], made["purge"]) == ("10d", "20d", 0)
+    assert len(made["rows"]) > 2
+    flags = (
+        "--every",
+        "10d",
+        "--train",
+        "20d",
+        "--purge",
+        "0",
+        "--resamples",
+        "19",
+        "--null",
+        "19",
+    )
+    judged = command("judge", "latest", *flags)
+    assert "every 10 days" in judged.out
+    again = command("runs", "show", "latest", "--json").json["result"]["judgement"]["schedule"]
+    assert again == made
+    assert command("runs", "verify", "latest").code == 0
+    exported = ("runs", "export", "latest", "steps.py", "--as", "vectorbt", "--schedule")
+    assert command(*exported).code == 0
+    text = (tmp_path / "steps.py").read_text(encoding="utf-8")
+    assert text == load_run("latest").schedule_program("vectorbt")
+    assert text.count("    Step(") == len(made["rows"])
+    assert f"next due {made['next_date']}" in text.replace("\n# ", " ")
+    assert "--member" in command(*exported, "--member", "0").error
+
+
+PLANNED = [flag for flag in SMALL if not flag.startswith("--no-")]
+RUN = (*PLANNED, "--no-report", "--null", "1", "--folds", "0", "--blocks", "0", "--quiet")
+BEGIN = "With these bars, this strategy and 8 x 2 "
+
+
+@pytest.fixture
+def bars(monkeypatch, tmp_path):
+    """Bars on which a random candidate trades thirty times; two edges, 20 null searches."""
+    monkeypatch.setattr(power_searches, "EDGES", (0.2, 0.4))
+    monkeypatch.setattr(power_searches, "MARKETS", 2)
+    monkeypatch.setattr(power_searches, "DEFAULT_SEARCHES", 20)
+    return write_market(tmp_path / "bars.csv", 9000)
+
+
+@pytest.mark.slow
+def test_power_is_measured_once_and_shown(command, bars):
+    """An estimate first; what is recorded is not searched again; the verdict's evidence has it."""
+    assert command("evolve", "--data", bars, *RUN).code == 0
+    first = command("power", "latest")
+    assert first.code == 0, first.err
+    note, *_ = first.err.splitlines()
+    assert note.startswith("19 searches without an edge and at most 4 with a planted one, ")
+    assert "power: edges of 0.2 R" in first.err
+    *rows, sentence = first.out.splitlines()
+    assert sentence.startswith(BEGIN)
+    again = command("power", "latest", "--json", "--quiet")
+    assert again.err == ""
+    power = again.json["power"]
+    assert power.pop("sentence") == sentence
+    said = [f"edge of {row['edge']:g} R: {row['found']} of 2 found" for row in power["rows"]]
+    assert rows == said
+    assert load_run().power().describe() == sentence
+    assert load_run().plot.power().layout.title.text == "planted edges that are found"
+    shown = command("runs", "show", "latest", "--json").json["result"]["judgement"]
+    assert shown["power"] == power
+    # The next judge keeps it.
+    judged = command("judge", "latest", "--null", 0, "--folds", 0)
+    assert sentence in " ".join(judged.out.split())
+    other = command("power", "latest", "--generations", 3)
+    assert other.code == 2
+    assert "--generations: run " in other.err
+
+
+@pytest.mark.slow
+def test_power_is_measured_before_a_search(command, bars, monkeypatch):
+    """What was stopped is gone on with; the folder of runs counts no search for it."""
+    asked = ("power", "--data", bars, *PLANNED)
+    with monkeypatch.context() as patched:
+        patched.setattr(power_searches, "fit_curve", _stop)
+        stopped = command(*asked)
+    assert stopped.code != 0
+    assert "stopped; searches are recorded, the same command goes on" in stopped.err
+    again = command(*asked)
+    note, *_ = again.err.splitlines()
+    assert note.startswith("0 searches without an edge and at most 0 with a planted one, ")
+    *rows, sentence = again.out.splitlines()
+    assert len(rows) == 2
+    assert sentence.startswith(BEGIN)
+    told = command(*asked, "--json").json
+    assert (told["run"], told["power"]["sentence"]) == (None, sentence)
+    assert command("runs", "list", "--json").json == []
+    # A longer search is measured anew.
+    other = command(*asked, "--generations", 3)
+    assert other.err.startswith("20 searches without an edge")
+
+
+def _stop(*arguments):
+    raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""A run from elsewhere is data: it names nothing that is run, asked or written to."""
+"""A run from elsewhere is data: nothing of it is run, asked, written to, or fills memory."""
 
 import shutil
 from pathlib import Path
@@ -11,11 +11,18 @@ from optimizer.run import trust
 from optimizer.store import RunStore
 from strategy.errors import StrategyError
 from tests.support.commands import SMALL
+from tests.support.hostile import (
+    CANARY,
+    READERS,
+    Mutator,
+    Watch,
+    limited_memory,
+    read_hostile,
+)
+from tests.support.hostile_arrays import harm_arrays
 from tests.support.own_files import momentum_file
 
-pytestmark = pytest.mark.slow
-
-CANARY = "open({!r}, 'w').close()\n"
+WRITES = "open({!r}, 'w').close()\n"
 DATA = ("--data", "csv:bars.csv")
 SERIES = ("--data", "polygon:X:ADAUSD", "--from", "2024-01-01", "--to", "2024-03-01")
 BRIEF = (("runs", "verify", "{}"), ("backtest", "{}", "--member", "0"))
@@ -81,10 +88,11 @@ def change_header(**fields):
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_no_value_of_a_record_names_what_is_run_or_written(command, recordings, canary):
     """Neither the configuration, the strategy's name nor its file, beside the run or elsewhere."""
     path = Path(recordings.copy("noise")["path"])
-    text = CANARY.format(str(canary)) + momentum_file()
+    text = WRITES.format(str(canary)) + momentum_file()
     deploy = Path("deploy.py").resolve()
     deploy.write_text(text)
     place = {"path": "deploy.py", "folder": str(deploy.parent), "text": text,
@@ -110,11 +118,12 @@ def test_no_value_of_a_record_names_what_is_run_or_written(command, recordings, 
     assert not elsewhere.exists()
 
 
+@pytest.mark.slow
 def test_python_of_a_record_runs_once_it_is_trusted(command, recordings, tmp_path, monkeypatch):
     """By its digest, for this user; until then everything else is shown, and how to trust."""
     shutil.copy(recordings.record("noise")[0] / "bars.csv", "bars.csv")
     canary = tmp_path / "it_ran"
-    begun = CANARY.format(str(canary)) + momentum_file()
+    begun = WRITES.format(str(canary)) + momentum_file()
     Path("idea.py").write_text(begun)
     made = command("evolve", *DATA, *SMALL, "--strategy", "idea.py", "--json")
     path = Path(made.json["path"])
@@ -152,6 +161,7 @@ def test_python_of_a_record_runs_once_it_is_trusted(command, recordings, tmp_pat
         load_run(str(other), data="csv:bars.csv", trust=True).trades(0)
 
 
+@pytest.mark.slow
 def test_files_that_only_a_record_names_are_not_read(command, recordings, tmp_path, monkeypatch):
     """Bars, columns and individuals to begin with: a person names them, or trusts the run."""
     path = recordings.copy("noise")["path"]
@@ -166,6 +176,7 @@ def test_files_that_only_a_record_names_are_not_read(command, recordings, tmp_pa
     assert command("backtest", path, "--member", "0").code == 0
 
 
+@pytest.mark.slow
 def test_a_run_asks_no_vendor(command, vendor, tmp_path):
     """What the cache lacks is named with the command that fetches it; no key is spent.
 
@@ -190,3 +201,67 @@ def test_a_run_asks_no_vendor(command, vendor, tmp_path):
     assert len(vendor.calls) == calls
     assert not elsewhere.exists()
     assert command("backtest", other, "--member", "0", *SERIES[:2]).code == 0
+
+
+@pytest.fixture(scope="module")
+def watch(tmp_path_factory):
+    """What hears this process; it cannot be taken off again, so there is one."""
+    return Watch(tmp_path_factory.getbasetemp())
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch, recordings):
+    """A folder with a recorded run, here and once read, so that all modules are there."""
+    folder, _ = recordings.record(*(flag for flag in SMALL if flag != "--no-judge"), *JUDGED)
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    recorded = next((tmp_path / "runs").glob("*/run.sqlite")).parent
+    recorded.rename(tmp_path / "runs" / "sound")
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree("runs/sound", "runs/changed")
+    return tmp_path
+
+
+JUDGED = ("--null", "0", "--folds", "2", "--population", "32", "--keep", "all")
+"""Enough trials to tell genes apart."""
+
+
+def test_a_changed_run_harms_nobody(place, watch, mutations):
+    """Every command ends soon, in one line and with a documented code, and writes only here."""
+    # The first run of a command imports modules, and may ask the system what it is.
+    read_hostile(watch)
+    # Its strategy comes from no file.
+    readers = [command for command in READERS if command[1] != "source"]
+    assert read_hostile(watch, readers, codes=(0,)) == []
+    faults = []
+    with limited_memory():
+        for seed in range(mutations):
+            shutil.rmtree("runs/changed")
+            shutil.copytree("runs/sound", "runs/changed")
+            Mutator(place / CANARY, seed).change(place / "runs/changed/run.sqlite")
+            faults += [f"seed {seed}: {fault}" for fault in read_hostile(watch, choose(seed))]
+            if (place / CANARY).exists():
+                faults.append(f"seed {seed}: a text of the record was executed")
+                (place / CANARY).unlink()
+    assert not faults, "\n".join(faults)
+
+
+def choose(seed, commands=READERS, parts=5):
+    """The list of runs and one of several parts of other commands, in turns."""
+    return (commands[0], *commands[1 + seed % parts :: parts])
+
+
+ONCE_HARMFUL = (4, 12, 21, 25, 41, 63, 81, 141, 286)
+"""Seeds of genes and memories that are none, and of objectives whose squares are too great."""
+
+
+def test_changed_numbers_harm_nobody(place, watch, mutations):
+    """As above, where the numbers of populations are others and their digests too."""
+    read_hostile(watch)
+    faults = []
+    with limited_memory():
+        for seed in (*ONCE_HARMFUL, *range(mutations // 10)):
+            shutil.rmtree("runs/changed")
+            shutil.copytree("runs/sound", "runs/changed")
+            harm_arrays(place / "runs/changed/run.sqlite", seed)
+            faults += [f"seed {seed}: {fault}" for fault in read_hostile(watch, choose(seed))]
+    assert not faults, "\n".join(faults)

@@ -1,15 +1,26 @@
-"""Ways to search and what is strived for, from the command line."""
+"""Ways to search, points and limits, choices and switches, members by number, no genes at all."""
 
+import contextlib
+import csv
+import io
 import json
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from engine.accounts.metrics import METRICS
+from optimizer import backtest, load_run
+from optimizer.__main__ import main
+from optimizer.errors import ConfigError
+from optimizer.report import gallery, grids
+from optimizer.run.tables import recorded_individuals
 from optimizer.store import RunStore, find_run
 from optimizer.viewing.live import LiveRun
-from tests.support.commands import SMALL
-
-pytestmark = pytest.mark.slow
+from tests.support import examples
+from tests.support.commands import SMALL, market_columns, write_market
+from tests.support.series import NAMES, csv_text, write_csv
 
 LATTICE = (
     "--search", "lattice", "--step", "reward_r=1.5", "--step", "max_hold=95",
@@ -19,6 +30,7 @@ LATTICE = (
 LARGER = (*SMALL, "--population", "48", "--generations", "3")
 
 
+@pytest.mark.slow
 def test_a_lattice_is_searched_to_its_end(command, market):
     """Every point once."""
     outcome = command("evolve", "--data", market, *LATTICE)
@@ -31,6 +43,7 @@ def test_a_lattice_is_searched_to_its_end(command, market):
     assert (again["front_hash"], again["resumed"]) == (result["front_hash"], "already finished")
 
 
+@pytest.mark.slow
 def test_stop_rules_end_a_run_that_can_resume(command, market):
     """It is finished, with the reason; with more evaluations it goes on as if never stopped."""
     wanted = ("evolve", "--data", market, *SMALL, "--generations", "6", "--json")
@@ -44,6 +57,7 @@ def test_stop_rules_end_a_run_that_can_resume(command, market):
     assert (timed["stopped_by"], timed["generation"]) == ("max_seconds", 0)
 
 
+@pytest.mark.slow
 def test_constraints_hold_in_the_whole_front(command, market):
     """Who breaks a hard one is counted under its name; a soft one is an objective more."""
     goals = ("--objectives", "sharpe", "--constraint", "win_rate >= 60% soft",
@@ -61,6 +75,7 @@ def test_constraints_hold_in_the_whole_front(command, market):
     assert shown["front"] == result["front"]
 
 
+@pytest.mark.slow
 def test_a_formula_is_a_goal_like_any_other(command, market):
     """Its values are those of its metrics, also after a pause; it is shown by its name."""
     texts = ["calm = cagr / max(max_drawdown, 0.05)", "log(trades) * win_rate - 9 ^ 0.5@worst"]
@@ -104,6 +119,7 @@ def test_a_formula_is_a_goal_like_any_other(command, market):
     assert "nothing to compare" in command("runs", "compare", whole["run"], last).err
 
 
+@pytest.mark.slow
 def test_a_goal_is_tried_before_a_search(command, market):
     """Its values and their reasons, of candidates that are drawn."""
     shown = command("objectives", "check", "calm = cagr / (trades - trades)", "--data", market).out
@@ -113,6 +129,7 @@ def test_a_goal_is_tried_before_a_search(command, market):
     assert "trades>=0.0: kept by 100.00% of 256 candidates" in bound
 
 
+@pytest.mark.slow
 def test_a_constraint_that_nobody_keeps_leaves_no_front(command, market):
     """The search ends with the reasons why all are infeasible, and with a way on."""
     bound = ("--constraint", "win_rate > 0.99")
@@ -127,3 +144,343 @@ def test_a_constraint_that_nobody_keeps_leaves_no_front(command, market):
     shown = command("runs", "show", "latest").out
     assert f"{result['nearest']['metrics']['trades']:.0f} trades" in shown
     assert "--constraint 'win_rate>0.99 soft'" in shown
+
+
+FINE_LATTICE = ("--search", "lattice", "--step", "reward_r=0.5", "--step", "max_hold=100")
+
+
+def record(folder, *flags):
+    """A run in a folder that no test may change."""
+    spec = write_market(folder / "bars.csv")
+    with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
+        assert main(["evolve", "--data", spec, *flags, "--json", "--quiet"]) == 0
+    return load_run(runs=folder / "runs")
+
+
+@pytest.fixture(scope="module")
+def lattice(tmp_path_factory):
+    """A run that judged all points of a small lattice."""
+    flags = (*FINE_LATTICE, "--min-trades", "3", "--no-judge", "--no-report")
+    return record(tmp_path_factory.mktemp("lattice"), *flags)
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory):
+    """A genetic search that kept every candidate."""
+    return record(tmp_path_factory.mktemp("searched"), *SMALL, "--keep", "all")
+
+
+def test_all_points_are_exported_with_all_metrics(command, market, lattice, tmp_path):
+    """10 rewards times 4 times to hold are 40 rows, each equal to a backtest of it."""
+    outcome = command("runs", "export", lattice.path, "points.csv", "--what", "points")
+    assert outcome.code == 0, outcome.err
+    with open(tmp_path / "points.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 40 > len(lattice.front)
+    assert {f"metrics.{name}" for name in METRICS} < set(rows[0])
+    for row in (rows[0], rows[17], rows[-1]):
+        genes = {name: float(row[f"genes.{name}"]) for name in ("reward_r", "max_hold")}
+        alone = backtest(genes, data=[market]).front
+        for name in METRICS:
+            text = row[f"metrics.{name}"]
+            assert (float(text) if text else np.nan) == pytest.approx(alone[name][0], nan_ok=True)
+    assert any(row["infeasible"] for row in rows) or all(
+        float(row["metrics.trades"]) >= 3 for row in rows
+    )
+
+
+def test_a_grid_of_two_genes_is_the_points_in_their_places(lattice):
+    """Rows are one gene, columns the other; a cell has its point's metric, if that is feasible."""
+    grid, points = lattice.grid("reward_r", "max_hold", "total_return"), lattice.points
+    assert grid.shape == (4, 10)
+    assert (grid.index.name, grid.columns.name) == ("max_hold", "reward_r")
+    for _, point in points.iterrows():
+        cell = grid.loc[point["max_hold"], point["reward_r"]]
+        assert np.isnan(cell) if point["infeasible"] else cell == point["total_return"]
+    with pytest.raises(ConfigError, match="did you mean"):
+        lattice.grid("reword_r", "max_hold")
+    with pytest.raises(ConfigError, match="unknown"):
+        lattice.grid("reward_r", "max_hold", "nothing")
+
+
+def test_a_heat_map_of_a_genetic_search_evaluates_nothing(searched, monkeypatch):
+    """Objectives are on record; it has the numbers of the grid, and the pick in its place."""
+    run = searched
+    monkeypatch.setattr(grids, "measure_points", None)
+    chart = gallery.main_heat_map(run)
+    cells, ring = chart.data
+    names = [chart.layout[side]["title"]["text"].replace(" ", "_") for side in ("xaxis", "yaxis")]
+    assert set(names) < set(run.genes)
+    expected = run.grid(*names)
+    assert np.array_equal(cells["z"], expected.to_numpy(), equal_nan=True)
+    assert [*ring["x"], *ring["y"]] == [run.front[name][run.pick.member] for name in names]
+    with RunStore.open(run.path) as store:
+        assert cells["customdata"].sum() == len(recorded_individuals(store).population)
+    figure = run.plot.heatmap(*names)
+    assert np.array_equal(figure.data[0].z, cells["z"], equal_nan=True)
+    assert run.plot.heatmap().layout.title.text == chart.title
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [8, 13])
+def test_no_more_are_evaluated_than_the_limit(command, market, limit):
+    """Polishing the front counts as well."""
+    flags = (*SMALL, "--json", "--max-evaluations", limit)
+    assert command("evolve", "--data", market, *flags).json["timing"]["evaluated"] <= limit
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ("--fee-bp 0 --slippage-bp 0", "cost nothing"),
+        ("--sort --dedupe", "one series"),
+        ("--price-offset 5", "raised price"),
+    ],
+)
+def test_risky_pairs_of_flags_are_named(command, market, flags, words):
+    """On stderr, and in the JSON; one of the pair alone has no note."""
+    outcome = command("backtest", "--data", market, *flags.split(), "--json")
+    (line,) = [line for line in outcome.err.splitlines() if words in line]
+    assert line.removeprefix("note: ") in outcome.json["data"]["notes"]
+    assert words not in command("backtest", "--data", market, "--max-gap", "9d", "--fee-bp", 0).err
+
+
+@pytest.mark.slow
+def test_every_command_that_trades_notes_a_jump(command, tmp_path):
+    """A split: the line of data show in evolve, backtest and judge."""
+    columns = {name: column.copy() for name, column in market_columns(3, 3000).items()}
+    for name in NAMES[:4]:
+        columns[name][1500:] *= 2 / 3
+    spec = write_csv(tmp_path, csv_text(columns))
+    shown = command("data", "show", spec, "--json").json["quirks"]
+    (jump,) = [line for line in shown if line.startswith("the open of ")]
+    risky = ("--fee-bp", "0", "--slippage-bp", "0")
+    searched = command("evolve", "--data", spec, *SMALL, *risky, "--quiet").err
+    assert searched.count(jump) == 1
+    assert "cost nothing" in searched
+    assert command("backtest", "--data", spec).err.count(jump) == 1
+    assert command("judge", "latest", "--folds", "0", "--null", "0").err.count(jump) == 1
+
+
+GIVEN = ("--data", "csv:bars.csv", "--strategy", f"{examples.__file__}:CHOSEN_AVERAGE")
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory, recordings):
+    """Folder of a run within bounds of two averages and one source, and what it printed."""
+    recordings.record("noise")
+    folder, printed = tmp_path_factory.mktemp("choices"), io.StringIO()
+    write_market(folder / "bars.csv", 2000)
+    few = ("--population", "16", "--generations", "2", "--min-trades", "3", "--no-judge", "--json")
+    bounds = ("--bound", "average=ema:wma", "--bound", "source=hl2")
+    with contextlib.chdir(folder), contextlib.redirect_stdout(printed):
+        assert main(["evolve", *GIVEN, *few, *bounds, "--quiet"]) == 0
+    return folder, json.loads(printed.getvalue())
+
+
+@pytest.fixture
+def result(command, recorded, tmp_path):
+    """The run, copied here."""
+    shutil.copytree(recorded[0], tmp_path, dirs_exist_ok=True)
+    return recorded[1]
+
+
+@pytest.mark.slow
+def test_a_run_shows_and_reads_options_by_name(command, result, tmp_path):
+    """In JSON, tables, exports and pages; within the bounds, and on its steps."""
+    assert result["front"]
+    for member in result["front"]:
+        genes = member["genes"]
+        assert genes["average"] in ("ema", "wma")
+        assert genes["source"] == "hl2"
+        assert {genes["busy"], genes["shorts"], genes["leaves"]} <= {"off", "on"}
+        assert genes["far"] % 0.25 == 0
+    shown = command("runs", "show", "latest").out
+    assert "hl2" in shown
+    assert "source is at its" not in shown
+    for name, what in (("front.csv", "front"), ("all.csv", "individuals")):
+        command("runs", "export", "latest", tmp_path / name, "--what", what)
+        assert ",hl2," in (tmp_path / name).read_text()
+    assert "hl2" in next(tmp_path.glob("runs/*/report.html")).read_text()
+    given = ("--genes", "front.csv", "--member", 0, "--json")
+    member = command("backtest", *GIVEN, *given).json
+    assert member["genes"] == result["front"][0]["genes"]
+    assert member["metrics"] == result["front"][0]["metrics"]
+    few = ("--population", 8, "--generations", 0, "--no-judge", "--no-report")
+    assert command("evolve", *GIVEN, "--warm-start", "front.csv", *few).code == 0
+    flags = ("--run", result["run"], "--member", 0, "--set", "average=sma")
+    assert command("backtest", *flags, "--json").json["genes"]["average"] == "sma"
+
+
+@pytest.mark.slow
+def test_a_study_has_categories_and_steps(command, result):
+    """As Optuna knows them, with every trial among them."""
+    optuna = pytest.importorskip("optuna")
+    assert command("runs", "export", "latest", "study.journal").code == 0
+    backend = optuna.storages.journal.JournalFileBackend("study.journal")
+    study = optuna.load_study(study_name=None, storage=optuna.storages.JournalStorage(backend))
+    trial = study.trials[0]
+    assert trial.distributions["average"].choices == ("ema", "wma")
+    assert trial.distributions["far"].step == 0.25
+    assert {trial.params["average"] for trial in study.trials} == {"ema", "wma"}
+
+
+@pytest.mark.slow
+def test_a_file_bounds_options_by_name_and_a_lattice_has_each(command, tmp_path):
+    """One name, or the first and the last of several; one gene of two, and one of 8 steps."""
+    write_market(tmp_path / "bars.csv", 1000)
+    (tmp_path / "run.toml").write_text('[bounds]\naverage = ["sma", "ema"]\nsource = "hl2"\n')
+    steps = ("--search", "lattice", "--step", "average=1", "--step", "far=0.5")
+    flags = ("--config", "run.toml", "--min-trades", 0, "--no-judge", "--no-report", "--json")
+    outcome = command("evolve", *GIVEN, *flags, *steps)
+    assert outcome.code == 0, outcome.err
+    assert outcome.json["evaluated"] == 2 * 8
+    assert {member["genes"]["source"] for member in outcome.json["front"]} == {"hl2"}
+
+
+MARKET = "csv:bars.csv"
+
+
+@pytest.fixture
+def finished(command, recordings):
+    """A finished run here, with a front of several members and the bars of it."""
+    payload = recordings.copy("noise")
+    assert len(payload["front"]) > 2
+    return payload
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "what", ["run", "evolve --json", "export front.json", "export front.csv", "backtest --json"]
+)
+def test_a_member_is_backtested_from_whatever_holds_it(command, finished, tmp_path, what):
+    """By the number that it has everywhere, with the figures that its front has."""
+    member = finished["front"][2]
+    path = tmp_path / ("front.csv" if what.endswith("csv") else "front.json")
+    flags = ("--data", MARKET, "--genes", path, "--member", 2)
+    if what == "run":
+        flags = ("--run", "latest", "--member", 2)
+    elif what.startswith("export"):
+        assert command("runs", "export", "latest", path).code == 0
+    elif what == "backtest --json":
+        path.write_text(command("backtest", "--run", "latest", "--member", 2, "--json").out)
+        flags = flags[:-2]
+    else:
+        path.write_text(command("evolve", "--resume", "latest", "--json", "--no-report").out)
+    payload = command("backtest", *flags, "--json").json
+    assert payload["genes"] == member["genes"]
+    assert payload["metrics"] == member["metrics"]
+
+
+@pytest.mark.slow
+def test_a_search_begins_with_a_member_as_a_backtest_takes_it(command, finished, tmp_path):
+    """The same two flags, or a file and a number, name the same individual."""
+    last = len(finished["front"]) - 1
+    path = tmp_path / "front.json"
+    command("runs", "export", finished["run"], path)
+    flags = ("evolve", "--data", MARKET, *SMALL, "--generations", 0, "--json", "--member", last)
+    for source in (("--run", "latest"), ("--warm-start", path)):
+        begun = command(*flags, *source).json["run"]
+        command("runs", "export", begun, tmp_path / "all.csv", "--what", "individuals")
+        rows = csv.DictReader((tmp_path / "all.csv").read_text().splitlines())
+        (first,) = [row for row in rows if row["operator"] == "warm_start"]
+        genes = {name: float(first[f"genes.{name}"]) for name in finished["front"][last]["genes"]}
+        assert genes == finished["front"][last]["genes"]
+        command("runs", "delete", begun, "--yes")
+
+
+NAMED = """from strategy.words import *
+A = strategy(
+    "Rises through its average.",
+    long=(close > ema(close, length({length!r}, 20, 5, 40)))
+    & (rsi(close, 14) < gene({level!r}, 60, 40, 90)),
+    stop=beyond_bar(gene({stop!r}, 2, 1, 4) * atr(14)),
+    target=r_multiple(gene({reward!r}, 2, 1, 4)),
+    max_hold=length({hold!r}, 30, 10, 50),
+)
+"""
+PLAIN = {"length": "length", "level": "level", "stop": "stop", "reward": "reward", "hold": "hold"}
+FREE = {"length": "Fast Length", "level": "rsi", "stop": "low", "reward": "close", "hold": "high"}
+
+
+@pytest.mark.slow
+def test_genes_are_named_as_a_person_names_them(command, finished, tmp_path):
+    """Blanks, names of rows, beginnings: the trades are the same, one name is recorded."""
+    for name, names in (("plain", PLAIN), ("free", FREE)):
+        (tmp_path / f"{name}.py").write_text(NAMED.format(**names))
+    given = {"length": "Fast Length=12", "level": "RS=55", "stop": "lo=2.5"}
+    flags = [f"--set={text}" for text in given.values()]
+    same = [f"--set={name}={text.partition('=')[2]}" for name, text in given.items()]
+    free, plain = (
+        command("backtest", "--strategy", f"{name}.py", "--data", MARKET, *words, "--json").json
+        for name, words in (("free", flags), ("plain", same))
+    )
+    assert free["metrics"] == plain["metrics"]
+    assert free["metrics"]["trades"] > 10
+    assert list(free["genes"]) == ["fast_length", "rsi", "low", "close", "high"]
+    (tmp_path / "bounds.toml").write_text('[bounds]\n"fast length" = [10, 12]\n')
+    flags = ("--strategy", "free.py", "--data", MARKET, "--config", "bounds.toml", "--bound")
+    front = command("evolve", *flags, "hi=20:20", *SMALL, "--no-judge", "--json").json["front"]
+    assert front
+    for member in front:
+        assert 10 <= member["genes"]["fast_length"] <= 12
+        assert member["genes"]["high"] == 20
+
+
+SOURCE = """from strategy.words import *
+FIXED = strategy(
+    "Buys strength, with every number fixed.",
+    long=crosses_above(close, sma(close, 20)),
+    exit_long=close < sma(close, 20),
+    stop=beyond_bar(1.5 * rma(true_range, 14)),
+)
+"""
+
+
+@pytest.fixture
+def given(tmp_path, market):
+    """Flags of a file that holds such a strategy, and of a market."""
+    (tmp_path / "fixed.py").write_text(SOURCE, encoding="utf-8")
+    return "--data", market, "--strategy", "fixed.py"
+
+
+def test_it_is_backtested_and_no_lattice_of_it_is_searched(command, given, market, tmp_path):
+    """Its page has no empty table of genes; Python has its trades."""
+    outcome = command("backtest", *given, "--plot", "page.html")
+    assert outcome.code == 0, outcome.err
+    assert "Genes" not in outcome.out
+    assert (tmp_path / "page.html").stat().st_size > 10_000
+    run = backtest(data=market, strategy="fixed.py")
+    assert run.genomes.shape == (1, 0)
+    assert len(run.trades(0)) == run.front["trades"][0] > 5
+    refused = command("evolve", *given, "--search", "lattice")
+    assert refused.code == 2
+    assert "--step" not in refused.err
+
+
+def test_a_search_of_it_is_judged_shown_and_exported(command, given, tmp_path):
+    """Evolve judges it as a front of one; every other command takes that run."""
+    few = ("--population", "8", "--generations", "1", "--min-trades", "5")
+    goals = ("--objectives", "strength,total_return@near")
+    judged = ("--null", "2", "--folds", "2", "--blocks", "0", "--resamples", "19")
+    searched = command("evolve", *given, *few, *goals, *judged)
+    assert searched.code == 0, searched.err
+    assert "genes" not in searched.out
+    for asked in (
+        ("evolve", "--resume", "latest"),
+        ("runs", "show", "latest", "--member", "0"),
+        ("runs", "verify", "latest"),
+        ("runs", "export", "latest", "front.csv"),
+        ("runs", "export", "latest", "study.journal"),
+        ("runs", "export", "latest", "member.py", "--as", "backtesting.py", "--member", "0"),
+        ("backtest", "latest"),
+        ("parity", "--run", "latest"),
+    ):
+        outcome = command(*asked)
+        assert outcome.code == 0, (asked, outcome.err)
+    with open(tmp_path / "front.csv", newline="", encoding="utf-8") as file:
+        assert len(list(csv.DictReader(file))) == 1
+    run = load_run(runs=tmp_path / "runs")
+    assert len(run.trades(0)) == run.front["trades"][0]
+    assert len(run.population(1)) == 1

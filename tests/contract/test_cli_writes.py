@@ -1,4 +1,4 @@
-"""A full disk and folders of other people: every command says so alike, and nothing is lost."""
+"""Full disks, folders of others, limits, settings, money: one line says so; nothing is lost."""
 
 import ctypes
 import errno
@@ -11,13 +11,12 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from tests.support.commands import SMALL, run
 from tests.support.recording import quick_directory
 from tests.support.signals import OFTEN, grow
-
-pytestmark = pytest.mark.slow
 
 
 @contextmanager
@@ -44,6 +43,7 @@ STREAMS = [
 """Commands that print, and which streams are full."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("asked", "full"), STREAMS)
 def test_a_full_disk_under_a_stream(tmp_path, market, asked, full):
     """Nobody can read stdout, which is an error; notes and progress end nothing."""
@@ -78,6 +78,7 @@ WRITES = {
 """Commands that write, and the name in their error."""
 
 
+@pytest.mark.slow
 def test_a_full_disk_under_a_file(command, recordings, monkeypatch):
     """The line names the file and the limit; what was there stays, and no draft is left."""
     recordings.copy("noise")
@@ -138,6 +139,7 @@ def somebody_else(*folders):
             folder.chmod(0o755)
 
 
+@pytest.mark.slow
 def test_a_run_of_somebody_else_is_read_or_refused_in_a_line(command, monkeypatch):
     """Nothing of it changes; a copy of it resumes, and runs in another place are refused."""
     with quick_directory() as place:
@@ -172,3 +174,107 @@ def test_a_run_of_somebody_else_is_read_or_refused_in_a_line(command, monkeypatc
             outcome = command("evolve", "--data", "csv:bars.csv", *flags)
         assert (outcome.code, outcome.out) == (4, "")
         assert not (place / "others").exists()
+
+
+def limit_memory():
+    """Give a process too little address space for compiled loops."""
+    resource.setrlimit(resource.RLIMIT_AS, (1_200_000_000, 1_200_000_000))
+
+
+def limit_files():
+    """Give a process fewer files than a run needs, beside those that Python has open."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (12, 12))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("surroundings", "name"),
+    [
+        ({"env": {"NUMBA_DISABLE_JIT": "1"}}, "NUMBA_DISABLE_JIT"),
+        ({"env": {"NUMBA_NUM_THREADS": "abc"}}, "NUMBA_NUM_THREADS"),
+        ({"preexec_fn": limit_memory}, "ulimit -v"),
+        ({"preexec_fn": limit_files}, "ulimit -n"),
+    ],
+    ids=["setting", "threads", "memory", "files"],
+)
+def test_a_setting_or_limit_that_forbids_a_search_is_named(tmp_path, market, surroundings, name):
+    """Before a run begins, and nothing hangs; files may end later, when a library opens one."""
+    refused = run("evolve", "--data", market, *SMALL, cwd=tmp_path, **surroundings)
+    assert (refused.code in (2, 4), refused.out) == (True, ""), refused.err
+    assert name in refused.err.splitlines()[-1]
+    assert "defect" not in refused.err
+    assert name == "ulimit -n" or not list(tmp_path.glob("runs/*"))
+
+
+IDEAS = """from strategy.words import *
+BOTH = {"long": close > ema(close, length("n", 20, 5, 60)), "short": close < lag(low, 2)}
+LATE = {"long": minute_of_day() > 1080, "stop": share(0.5)}
+PAYS = strategy("Pays.", **BOTH, stop=share(0.02), funding=funding(payments("fund")))
+LARGE = strategy("Large.", **BOTH, stop=share(0.02), account=account(1000, equity_share(20)))
+SMALL = strategy("Small.", **BOTH, stop=share(0.02), account=account(1000, risk(0.01)))
+DAYS = strategy("Days.", **LATE, session=session_exit(1015))
+EVENINGS = strategy("Evenings.", **LATE, session=session_exit(1015, begins=1080))
+"""
+
+
+@pytest.fixture
+def ask(command, market, tmp_path):
+    """Run a command with an idea, with a file of payments every eight hours."""
+    (tmp_path / "ideas.py").write_text(IDEAS)
+    times = pd.date_range("1970-01-01 08:00:00.011", periods=90, freq="8h", tz="UTC")
+    rows = [f"{time.isoformat()},{0.0001 * (k % 7)}" for k, time in enumerate(times)]
+    (tmp_path / "fund.csv").write_text("\n".join(["known_at,value", *rows, ""]))
+
+    def run(name, idea, *more):
+        file = ("--column-file", "fund=fund.csv") if idea == "PAYS" else ()
+        return command(name, "--data", market, "--strategy", f"ideas.py:{idea}", *file, *more)
+
+    return run
+
+
+@pytest.mark.slow
+def test_a_search_by_payments_is_certified_verified_and_sees_no_later_one(ask, command, tmp_path):
+    """A payment that changes within a bar, where no close shows it, is another run's data."""
+    found = ask("evolve", "PAYS", *SMALL, "--json")
+    assert found.json["certificate"]["mismatches"] == 0, found.err
+    assert "0 mismatches" in command("runs", "verify", "latest").out
+    judged = command("judge", "latest", "--json", "--folds", "0", "--null", "1")
+    assert judged.json["judgement"]["causal"]["mismatches"] == 0
+    (copy,) = tmp_path.glob("runs/*/columns/fund.csv")
+    (tmp_path / "fund.csv").unlink()
+    text = copy.read_text().replace("T08:00:00.011", "T08:05:00.011")
+    copy.write_text(text)
+    assert command("evolve", "--resume", "latest", "--generations", "9").code == 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("idea", "change", "more", "word", "trust"),
+    [
+        ("PAYS", ("0.0006", "0.6"), (), "0.6 at 1970-01-03T", "--trust-rates"),
+        ("LARGE", None, (), "20 times", "--trust-leverage"),
+        ("SMALL", None, ("--risk-fraction", "0.01"), "--risk-fraction 0.01", ""),
+    ],
+)
+def test_money_that_is_likely_a_slip_is_refused(ask, tmp_path, idea, change, more, word, trust):
+    """Before a search and a backtest, unless a flag says that it is meant; nothing is written."""
+    if change:
+        file = tmp_path / "fund.csv"
+        assert change[0] in file.read_text()
+        file.write_text(file.read_text().replace(*change))
+    for name, flags in (("evolve", SMALL), ("backtest", ())):
+        refused = ask(name, idea, *flags, *more)
+        assert refused.code == 2, refused.err
+        assert word in refused.error
+        assert trust in refused.error
+        assert not Path("runs").exists()
+    assert not trust or ask("backtest", idea, trust).code == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("idea", "is_said"), [("DAYS", True), ("EVENINGS", False)])
+def test_trades_that_leave_at_once_are_said_with_the_way_to_begin_a_session(ask, idea, is_said):
+    """Where they are more than one in ten."""
+    shown = ask("backtest", idea)
+    assert shown.code == 0, shown.err
+    assert ("begins=1080" in shown.out) == is_said

@@ -1,4 +1,4 @@
-"""Progress is a view in a terminal, a line a second elsewhere, nothing for a script."""
+"""What is shown: progress, words of numbers and grades, and text that commands no terminal."""
 
 import io
 import re
@@ -9,10 +9,19 @@ import pytest
 
 from data import progress as module
 from data.progress import Progress, Show
+from data.vendor import account
+from engine.accounts.account import UNSIZED
+from engine.accounts.metrics import FORMULAS
 from optimizer.cli.console import Lines
 from optimizer.cli.progress import open_show
+from optimizer.evidence.verdict import Verdict
+from optimizer.formatting import EXPECTED, MEANINGS
+from optimizer.goals.objectives import OBJECTIVES
+from optimizer.grades import GRADE_WORDS, GRADES
+from optimizer.printable import clean_values, printable
 from optimizer.run.runner import SearchPace
 from optimizer.showing import choose_show
+from optimizer.store.result import FIGURES
 
 BEST = {"strength": 0.4227, "total_return": 0.4772, "max_drawdown": 0.0511}
 
@@ -112,3 +121,68 @@ def test_the_pace_is_that_of_the_newest_generations():
     for seconds in [4.0] * 5 + [2.0] * 20:
         pace.add(seconds, 10)
     assert (pace.estimate_seconds(3), pace.individuals_per_s, pace.evaluated) == (6.0, 5.0, 270)
+
+
+def test_every_metric_and_objective_says_what_it_is():
+    """No more names than there are, and none without words."""
+    assert set(MEANINGS) == {*FIGURES, UNSIZED, EXPECTED, *OBJECTIVES, *FORMULAS}
+    assert all(MEANINGS.values())
+
+
+def test_every_grade_has_words_in_its_order_and_no_other_is_read():
+    """Lists of runs are sorted by that order; another would be shown without colour and words."""
+    assert [*GRADE_WORDS] == [*GRADES]
+    assert [Verdict(grade, "").grade for grade in GRADE_WORDS] == [*GRADES]
+    with pytest.raises(ValueError, match="grade"):
+        Verdict("latest", "")
+
+
+KEY = "abcdef0123456789"
+
+
+@pytest.mark.parametrize("sign", ["\x1b", "\x9b", "\u202e", "\u2066", "\r", "\u2028"])
+def test_signs_that_command_a_terminal_are_shown_as_a_question(sign):
+    """Escapes, C1, signs of direction and whatever moves the cursor."""
+    assert printable(f"a{sign}[2Jb") == "a?[2Jb"
+
+
+def test_values_of_a_record_stay_in_one_line():
+    """Also names of a mapping; numbers are as they were."""
+    value = {"a\nb\x1b": ["x\ny", 1.5, None, {"z": "\u202e"}]}
+    assert clean_values(value) == {"a b?": ["x y", 1.5, None, {"z": "?"}]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://api.host/v2?limit=5&apiKey={}",
+        "status 403: Authorization: Bearer {}",
+        "api_key = '{}'",
+        "https://name:{}@host/bars.csv",
+        "wss://{}@host",
+        '{{"access_token": "{}"}}',
+        "password={}",
+    ],
+)
+def test_a_secret_by_its_name_is_hidden(text):
+    """In an address, a header, a file or JSON."""
+    shown = printable(text.format(KEY))
+    assert KEY not in shown
+    assert "(hidden)" in shown
+
+
+def test_a_secret_that_is_known_is_hidden_anywhere(monkeypatch):
+    """Of the environment, and of the vendor's account."""
+    monkeypatch.setenv("SOME_API_KEY", KEY)
+    assert KEY not in printable(f"no such file {KEY}.csv")
+    monkeypatch.delenv("SOME_API_KEY")
+    monkeypatch.setattr(account, "READ_KEYS", {KEY})
+    assert KEY not in printable(f"no such file {KEY}.csv")
+    monkeypatch.setattr(account, "READ_KEYS", set())
+    assert KEY in printable(f"no such file {KEY}.csv")
+
+
+def test_other_text_is_as_it_was():
+    """Words that only sound like a secret."""
+    for text in ("https://host/a:b", "seed: recorded 1, now 2", 'write api_key = "..." into x', ""):
+        assert printable(text) == text

@@ -1,17 +1,30 @@
-"""The source that a spec names, the files that it stands for, and what is no file."""
+"""Sources that a spec names, the embedded sample, and files of any size, bytes and damage."""
 
+import contextlib
+import gzip
 import json
 import os
 import re
+import shutil
+from importlib.metadata import version
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
 import pytest
 
-from data import expand_spec, load_bars
-from data.errors import DataError, SourceError
+from data import LoadOptions, expand_spec, load_bars, point_in_time
+from data.errors import DataError, LimitError, SourceError
 from data.providers import find_provider
+from data.providers.sample import FOLDER, read_sample
 from tests.corpus.kinds import BARS, RECORDS, TEXT
-from tests.support.series import make_bars
+from tests.support.commands import printed
+from tests.support.paths import ROOT
+from tests.support.series import csv_text, make_bars, make_columns, write_csv
+from tests.support.vendor_files import FILES
+from tests.support.written_forms import FORMS
 
 FIVE = make_bars(5).content_hash
 KNOWN = "known: ccxt:.*, csv:PATH, feather:PATH, parquet:PATH, polygon:SYMBOL"
@@ -105,3 +118,221 @@ def test_a_folder_or_a_pattern_stands_for_its_files(tmp_path, monkeypatch):
             expand_spec(spec)
         (named,) = expand_spec(re.search(r"'(.*)'$", str(caught.value))[1])
         assert load_bars(named).content_hash == FIVE
+
+
+@pytest.fixture(scope="module")
+def bars():
+    """The sample."""
+    return load_bars("sample")
+
+
+def test_sample_says_that_it_is_simulated(bars):
+    """Name, mark and first note leave no doubt."""
+    assert bars.symbol == "SIMULATED"
+    assert bars.is_simulated
+    assert bars.notes[0].startswith("simulated market")
+    assert len(bars.notes) == 2
+    assert bars.notes[1].startswith("127 gaps, 264 bars missing; the longest from 2024-11-23T05:30")
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("sample.parquet", lambda raw: raw[:5000] + bytes([raw[5000] ^ 1]) + raw[5001:]),
+        ("sample.sha256", lambda raw: b""),
+        ("sample.sha256", lambda raw: raw[:82] + b"0" + raw[83:]),
+    ],
+    ids=["bit", "no_hash", "other_bars"],
+)
+def test_damaged_sample_is_refused(tmp_path, name, damage):
+    """One flipped bit is enough, in the bars or in the hashes."""
+    for original in ("sample.parquet", "sample.sha256"):
+        shutil.copy(FOLDER / original, tmp_path / original)
+    path = tmp_path / name
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(SourceError, match=r"sample in .* is damaged .*install the project again"):
+        read_sample(tmp_path, LoadOptions())
+
+
+PAGE = ROOT / "data" / "providers" / "README.md"
+TABLE = r"^\| {} \|.*?(?=\n\n)"
+
+
+def list_options(options):
+    """Options as they are typed."""
+    named = [f"--column {meaning}={name}" for meaning, name in options.get("columns", {}).items()]
+    named += [
+        f"--{name.replace('_', '-')} {value!r}".replace("'", '"' if " " in value else "")
+        for name, value in options.items()
+        if name != "columns"
+    ]
+    return f"`{' '.join(named)}`" if named else ""
+
+
+def list_files():
+    """Source, kind and outcome of each file of a vendor."""
+    yield ("source", "file", "outcome", "read with")
+    for file in FILES:
+        words = [f"refused: {file.refusal}" if file.refusal else "read"]
+        words += [f"note: {file.note}"] if file.note else []
+        yield (file.source, file.words, "; ".join(words), list_options(file.options))
+
+
+def list_forms():
+    """Forms of each program and outcome, with their endings."""
+    yield ("program", "version", "forms", "outcome")
+    groups = {}
+    for form in FORMS:
+        outcome = f"refused: {form.refusal}" if form.refusal else "read"
+        groups.setdefault((form.program, outcome), []).append(f"{form.words} `{form.ending}`")
+    for (program, outcome), forms in groups.items():
+        yield (program, version(program), "; ".join(forms), outcome)
+
+
+def without_versions(table):
+    """A table but for its versions: others are as good where they pass the same tests."""
+    rows = [line.split("|") for line in table.splitlines()]
+    return [cells[:2] + cells[3:] if "program" in table else cells for cells in rows]
+
+
+@pytest.mark.parametrize("rows", [list_files, list_forms])
+def test_the_page_has_the_table(request, rows):
+    """It is made from the files; ``--bless`` writes it anew."""
+    head, *lines = ([f" {cell} " for cell in row] for row in rows())
+    made = "\n".join(f"|{'|'.join(line)}|" for line in (head, [" --- "] * len(head), *lines))
+    page, table = PAGE.read_text(encoding="utf-8"), re.compile(
+        TABLE.format(head[0].strip()), re.MULTILINE | re.DOTALL)  # fmt: skip
+    if request.config.getoption("--bless"):
+        page = table.sub(lambda _: made, page)
+        PAGE.write_text(page, encoding="utf-8")
+    (shown,) = table.findall(page)
+    assert without_versions(shown) == without_versions(made)
+
+
+CAP, ROWS = 2_000_000, 400
+
+
+def shared_text():
+    """A word of a megabyte at which every row looks."""
+    _, view, text = pa.array(["A" * 1_000_000], pa.string_view()).buffers()
+    shared = pa.py_buffer(view.to_pybytes() * ROWS)
+    return pa.Array.from_buffers(pa.string_view(), ROWS, [None, shared, text])
+
+
+def table(symbol):
+    """Sound bars of these symbols."""
+    return pa.table({**make_columns(ROWS), "symbol": symbol})
+
+
+def pad_varint(value, length):
+    """A number as Thrift writes it, in so many bytes."""
+    left = value << 1
+    return bytes([(left >> 7 * i) & 127 | 128 for i in range(length - 1)]) + bytes(
+        [left >> 7 * (length - 1)]
+    )
+
+
+def write_false_footer(path):
+    """Pages that unpack to more than the 1,000 bytes that the footer states."""
+    words = pa.array([f"{i:06d}" + "A" * 25_000 for i in range(ROWS)])
+    pq.write_table(table(words), path, compression="zstd", use_dictionary=False,
+                   data_page_size=1 << 30, version="1.0")  # fmt: skip
+    content = path.read_bytes()
+    start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    footer = content[start:]
+    group = pq.ParquetFile(path).metadata.row_group(0)
+    sizes = {group.column(i).total_uncompressed_size for i in range(group.num_columns)}
+    for size in (group.total_byte_size, *sizes):
+        length = (size.bit_length() + 7) // 7
+        footer = footer.replace(pad_varint(size, length), pad_varint(1000, length))
+    path.write_bytes(content[:start] + footer)
+    assert pq.ParquetFile(path).metadata.row_group(0).total_byte_size == 1000
+
+
+def write_large_footer(path):
+    """A footer of a million columns without a row."""
+    columns = b"\x19\xfc\xa0\x8d\x06" + b"\x26\x00\x00" * 100_000
+    group = columns + b"\x16\x00\x16\x00\x00"
+    schema = b"\x19\x1c\x48\x01a\x15\x00\x00"
+    footer = b"\x15\x02" + schema + b"\x16\x00\x19\xac" + group * 10 + b"\x00"
+    path.write_bytes(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+
+
+def write_shared_text(path):
+    """A Feather file whose text is a page long on disk, and rows times that in memory."""
+    pa.feather.write_feather(table(shared_text()), str(path), compression="zstd")
+
+
+BOMBS = {"false.parquet": (write_false_footer, "unpacks to 10"),
+         "large.parquet": (write_large_footer, "footer"),
+         "shared.feather": (write_shared_text, "400000000 bytes")}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_file_that_unpacks_to_more_than_the_cap_is_refused(tmp_path, name):
+    """Whatever its footer states, and however often a text is shared."""
+    write, words = BOMBS[name]
+    write(tmp_path / name)
+    with pytest.raises(LimitError, match=words):
+        load_bars(str(tmp_path / name), LoadOptions(max_bytes=CAP))
+
+
+def test_a_dated_file_has_the_same_cap(tmp_path, monkeypatch):
+    """Packed text and the symbols of typed rows."""
+    monkeypatch.setattr(point_in_time, "LARGEST_SOURCE_BYTES", CAP)
+    row = b"2024-01-01T00:00Z,1.0" + b" " * 1000 + b"\n"
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"known_at,value\n" + row * 2500, 1))
+    times = pa.array(np.arange(ROWS), pa.timestamp("s"))
+    word = pa.DictionaryArray.from_arrays(np.zeros(ROWS, np.int32), ["A" * 1_000_000])
+    dated = pa.table({"known_at": times, "value": np.zeros(ROWS), "symbol": word})
+    pq.write_table(dated, tmp_path / "b.parquet", compression="zstd")
+    for name in ("a.csv.gz", "b.parquet"):
+        with pytest.raises(LimitError, match="above the cap of"):
+            point_in_time.read_dated(str(tmp_path / name))
+
+
+PROGRAM = """
+import io, random, sys
+import numpy as np, pyarrow as pa, pyarrow.parquet as pq
+from data import load_bars
+from data.errors import DataError
+from data.table import LoadOptions
+close = 100 + np.arange(60) / 8
+times = np.datetime64("2024-01-01", "ns") + np.arange(60) * np.timedelta64(1, "h")
+table = pa.table({
+    "timestamp": times, "open": close, "high": close + 1, "low": close - 1, "close": close,
+    "volume": np.ones(60), "symbol": ["X"] * 60,
+})
+rng = random.Random(7)
+for how in ({}, {"compression": "zstd", "use_dictionary": False}, {"data_page_version": "2.0"}):
+    file = io.BytesIO()
+    pq.write_table(table, file, **how)
+    whole = file.getvalue()
+    footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    for number in range(120):
+        content = bytearray(whole)
+        for _ in range(rng.randint(1, 4)):
+            first = footer if rng.random() < 0.7 else 0
+            content[rng.randrange(first, len(content))] = rng.randrange(256)
+        with open(sys.argv[1], "wb") as target:
+            target.write(content)
+        try:
+            load_bars(f"parquet:{sys.argv[1]}", LoadOptions(max_bytes=50_000_000))
+        except DataError:
+            pass
+print("ended as it should")
+"""
+
+
+def test_damaged_bytes_end_in_an_error_in_words(tmp_path):
+    """Mostly in the footer, where a library would abort over sizes that contradict each other."""
+    assert printed(PROGRAM, tmp_path / "bars.parquet") == "ended as it should\n"
+
+
+def test_a_text_is_never_cut_without_a_word(tmp_path):
+    """Wherever it ends: the bars are those of whole lines, or there are none."""
+    text = csv_text(make_columns(300))
+    for cut in range(59):
+        with contextlib.suppress(DataError):
+            bars = load_bars(write_csv(tmp_path, text[: len(text) - cut]))
+            assert bars.content_hash == make_bars(len(bars)).content_hash

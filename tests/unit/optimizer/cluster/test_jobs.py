@@ -1,13 +1,24 @@
-"""Jobs are done once, setups and bars travel once and whole, and errors are named."""
+"""Jobs are done once and named in errors, on workers as without, whatever becomes of workers."""
 
+import os
+import shutil
 import sys
+import threading
+import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
+from engine.accounts.costs import Costs
+from engine.batch import Engine
 from optimizer.cluster import jobs as module
+from optimizer.cluster.address import parse_address
+from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.jobs import (
+    ClusterSearches,
     FailedError,
     PackedSetup,
     Parcel,
@@ -16,10 +27,27 @@ from optimizer.cluster.jobs import (
     refuse_own_indicators,
     run_jobs,
 )
-from optimizer.errors import ConfigError, WorkersLostError
+from optimizer.cluster.sharded import on_shards, on_workers
+from optimizer.config.run_config import RunConfig
+from optimizer.errors import ConfigError, SchedulerLostError, WorkersLostError
+from optimizer.evidence.judge import judge_run
+from optimizer.evidence.plan import Plan
+from optimizer.run.runner import Observer, resume_run, start_run
+from optimizer.store import RunStore
 from strategy import words as w
-from tests.support.clusters import PlayedSetup, make_jobs
+from tests.support.clusters import (
+    SERIES,
+    PlayedSetup,
+    begin_cluster,
+    make_jobs,
+    own_workers,
+    play_cluster,
+    run_search,
+    search_on_seven,
+    wait_until,
+)
 from tests.support.evidence import make_planted_market
+from tests.support.judging import SMALL, make_task, recorded_run, write_bars
 from tests.support.own_words import efficiency
 
 BARS = make_planted_market(3, 400, 0)
@@ -145,3 +173,197 @@ def test_an_own_indicator_is_refused_by_name():
     spec = w.strategy("Own.", long=w.close > efficiency(9), stop=w.share(0.1))
     with pytest.raises(ConfigError, match="--cluster: own indicator 'efficiency'"):
         refuse_own_indicators(spec)
+
+
+PLAN = Plan(null=12, folds=2, train=2, purge=8, cpcv="4,1", embargo=8, blocks=0)
+
+
+@pytest.fixture(scope="module")
+def two():
+    """Two workers in this process, which packs and sends as to any other."""
+    with play_cluster() as played:
+        for name in "01":
+            played.add(name)
+        with played.join() as cluster:
+            yield cluster
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run to be judged, and what is found out about it here."""
+    folder = tmp_path_factory.mktemp("judged")
+    path = recorded_run(
+        folder, make_planted_market(7, 900, 8), generations=3, min_trades=10, polish=16
+    )
+    alone = shutil.copytree(path, folder / "alone" / path.name)
+    return path, judge_run(alone, PLAN, {}, lambda progress: None)
+
+
+def judge_copy(cluster, path, to, plan=PLAN):
+    """What is found out about a copy of a run on a cluster, and where the copy is."""
+    copy = shutil.copytree(path, to / path.name)
+    place = ClusterSearches(cluster)
+    return judge_run(copy, plan, {}, lambda progress: None, executor=place), copy
+
+
+def list_searches(path):
+    """Searches that were recorded, in the order in which they were."""
+    with RunStore.open(path) as store:
+        assert store.verify() == []
+        rows = [(name, row) for name, row in store.evidence if name in ("null", "fold", "cpcv")]
+    return [(name, *row["settings"].values(), row["number"]) for name, row in rows]
+
+
+@pytest.mark.slow
+def test_a_judgement_is_the_same_on_workers(two, run, tmp_path):
+    """p, folds, paths and verdict; recorded in the order of numbers."""
+    path, expected = run
+    actual, copy = judge_copy(two, path, tmp_path)
+    assert replace(actual, verdict=expected.verdict) == expected
+    assert actual.verdict.grade == expected.verdict.grade
+    rows = list_searches(copy)
+    assert len(rows) == len(set(rows))
+    numbers = [number for name, *_, number in rows if name == "null"]
+    assert numbers == list(range(1, expected.null.shuffled.run + 1))
+
+
+@pytest.mark.slow
+def test_a_null_begun_here_goes_on_there_and_back(two, run, tmp_path):
+    """Rows are rows, wherever they were made."""
+    path, expected = run
+    copy = shutil.copytree(path, tmp_path / path.name)
+    for count, place in ((2, None), (5, ClusterSearches(two)), (12, None)):
+        plan = PLAN.model_copy(update={"null": count, "folds": 0, "cpcv": None})
+        judgement = judge_run(copy, plan, {}, lambda progress: None, executor=place)
+    assert judgement.null == expected.null
+    assert len(list_searches(copy)) == len(set(list_searches(copy)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("over", "shards"), [("mean", 1), ("worst", 2), ("q25", 7)])
+def test_a_front_of_seven_symbols_is_the_same_on_workers(two, over, shards):
+    """Front, trials and certificate, into however many shards they are cut."""
+    task = search_on_seven(over_windows=over)
+    expected = run_search(task)
+    assert expected[3].is_green
+    assert expected[3].trades
+    assert run_search(task, on_workers(two, task, shards)) == expected
+
+
+@pytest.mark.slow
+def test_trades_are_listed_on_workers_too(two):
+    """Ledgers of each candidate and window, in every bit, into however many shards they are cut."""
+    task = search_on_seven()
+    genomes = task.random_individuals(5)
+    expected = list(task.engine(device="cpu").ledgers(genomes))
+    actual = list(on_workers(two, task, 3).problem.engine.ledgers(genomes))
+    for own, other in zip(actual, expected, strict=True):
+        for ledger, same in zip(own, other, strict=True):
+            assert ledger.rejected == same.rejected
+            for name, column in same.columns().items():
+                assert getattr(ledger, name).tobytes() == column.tobytes(), name
+    assert any(len(ledger) for own in expected for ledger in own)
+
+
+@pytest.mark.slow
+def test_an_account_with_limits_is_searched_here(two):
+    """Whom it takes hangs on all symbols, of which a worker has some."""
+    task = make_task(*SERIES[:2], costs=Costs(max_positions=1))
+    with pytest.raises(ConfigError, match="account with limits"):
+        on_shards(two, is_judged=False, least_s=0.0)(task, task.device())
+    with pytest.raises(ConfigError, match="account with limits"):
+        on_workers(two, task)
+    made = on_shards(two, is_judged=True, least_s=0.0)(task, task.device())
+    assert isinstance(made.problem.engine, Engine)
+
+
+def join_cluster(begun):
+    """A cluster as a person would join it."""
+    return Cluster(parse_address(str(begun.file)))
+
+
+@pytest.fixture
+def list_own():
+    """A function that lists workers that a test began here, and no others of the session."""
+    others = own_workers()
+    return lambda: [worker for worker in own_workers() if worker not in others]
+
+
+def kill_worker(list_own, seconds):
+    """Kill the only worker after a while, while something else is done."""
+    (worker,) = list_own()
+
+    def kill():
+        time.sleep(seconds)
+        worker.kill()
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    return thread
+
+
+def list_listening():
+    """Addresses at which this process and those that it began listen, each as often."""
+    family = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    return [
+        connection.laddr.ip
+        for process in family
+        for connection in process.net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+@pytest.mark.timeout(1200)
+def test_workers_of_this_machine_are_its_own_and_may_be_killed(kills, list_own, monkeypatch):
+    """They listen on loopback alone and leave the environment as it was.
+
+    One that is killed in the middle of a generation begins anew and changes nothing.
+    """
+    task = search_on_seven(over_windows="worst", generations=20)
+    expected = run_search(task)
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    before = dict(os.environ)
+    with Cluster(parse_address("local:1")) as cluster:
+        assert dict(os.environ) == before
+        heard = list_listening()
+        assert len(heard) >= 2
+        assert set(heard) == {"127.0.0.1"}
+        for seconds in [0.1 + 1.2 * number / kills for number in range(1, max(kills, 3), 2)]:
+            thread = kill_worker(list_own, seconds)
+            assert run_search(task, on_workers(cluster, task, 3)) == expected
+            thread.join()
+            # A library that is closed while a worker begins anew raises an assertion of its own.
+            wait_until(cluster.link.workers)
+    assert dict(os.environ) == before
+    assert not list_own()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_a_search_whose_scheduler_is_lost_goes_on_to_the_same_front(tmp_path, monkeypatch):
+    """It ends within seconds. On this machine or on another cluster; what was recorded is kept."""
+    data = [write_bars(tmp_path / f"{bars.symbol}.csv", bars) for bars in SERIES[:3]]
+    given = {"data": data, "judge": False, "generations": 6, "runs": str(tmp_path / "runs")}
+    config = RunConfig(**{"device": "cpu", **SMALL, **given, "min_trades": 3})
+    expected = start_run(config, Observer())
+    with begin_cluster(tmp_path, 1) as hosts, join_cluster(hosts) as cluster:
+        place = on_shards(cluster, is_judged=False, least_s=0.0)
+        killed = []
+
+        def kill(progress):
+            if progress.done == 2:
+                hosts.scheduler.kill()
+                killed.append(time.monotonic())
+
+        with pytest.raises(SchedulerLostError, match=r"evolve --resume \S+$") as caught:
+            start_run(config, Observer(kill), place)
+        assert time.monotonic() - killed[0] < 25
+        monkeypatch.setattr("optimizer.cluster.dask_client.CALL_S", 1.0)
+        with pytest.raises(SchedulerLostError, match="dask scheduler"):
+            join_cluster(hosts)
+    path = Path(str(caught.value).rpartition(" ")[2])
+    result = resume_run(path, {}, Observer())
+    assert (result.front_hash, result.certificate) == (expected.front_hash, expected.certificate)
+    assert result.certificate.trades

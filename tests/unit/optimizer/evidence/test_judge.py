@@ -1,28 +1,60 @@
-"""A finished run judged from end to end: grades, what stays, is counted, and is refused."""
+"""A finished run judged from end to end: grades, verdict, what is counted, the ledger."""
 
 import json
+import math
 import shutil
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
-from optimizer.errors import ConfigError, OptimizerError
+from optimizer.errors import ConfigError, OptimizerError, StoreError
 from optimizer.evidence import judge
+from optimizer.evidence.betting import tally
+from optimizer.evidence.checkpoint import Checkpoint
+from optimizer.evidence.folds import FoldSettings, PathSettings, PathsRecord
+from optimizer.evidence.holdout import HeldOutRecord, LookSettings
 from optimizer.evidence.judge import judge_run
-from optimizer.evidence.judgement import Judgement
-from optimizer.evidence.null import NullJob, NullSetup
+from optimizer.evidence.judgement import (
+    QUESTIONS,
+    Judgement,
+    add_verdict,
+    derive_member_verdict,
+    describe_expected,
+    expect_member,
+    find_pick,
+    list_unstated,
+    weigh_evidence,
+)
+from optimizer.evidence.ledger import build_ledger, count_believed
+from optimizer.evidence.null import (
+    DEFAULT_SEARCHES,
+    NullJob,
+    NullRecord,
+    NullSearch,
+    NullSettings,
+    NullSetup,
+)
 from optimizer.evidence.plan import Plan
+from optimizer.evidence.schedule import NullScheduleSettings, ScheduleRecord, StepSettings
+from optimizer.evidence.verdict import Verdict
+from optimizer.grades import GRADES
 from optimizer.run.purposes import JUDGE, restore_task
 from optimizer.run.search import on_other_bars
 from optimizer.store import RunStore
+from optimizer.store.caveats import RunAnswer
+from optimizer.store.listing import RunSummary, list_runs
 from optimizer.store.reader import Reader
 from optimizer.store.result import load_result
+from optimizer.store.searches import SEARCHES, hash_goals, list_noted
 from tests.support.evidence import make_planted_market
+from tests.support.judged import fold, judgement, null_kind
 from tests.support.judging import judge_briefly, recorded_run
+from tests.support.recording import HEADER, make_generation
 
 NOISE = make_planted_market(7, 2500, 0)
-
-pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +81,7 @@ def judge_by(path, settings=None, just=None, **plan):
     return judge_run(path, Plan(**plan), settings or {}, lambda progress: None, just)
 
 
+@pytest.mark.slow
 def test_noise_is_called_luck_and_everybody_says_the_same(path, tmp_path):
     """Two judges of copies of one run write the same rows, bit for bit, by one thread or two."""
     other = shutil.copytree(path, tmp_path / "elsewhere" / path.name)
@@ -71,6 +104,7 @@ def test_noise_is_called_luck_and_everybody_says_the_same(path, tmp_path):
     assert first.trials.judged >= first.trials.used > 0
 
 
+@pytest.mark.slow
 def test_parts_stay_until_another_member_is_the_pick(path):
     """What was found out of one pick does not hold for another; null searches do."""
     null = {"null": 9, "causal": False}
@@ -88,6 +122,7 @@ def test_parts_stay_until_another_member_is_the_pick(path):
             judge_briefly(path, pick=number)
 
 
+@pytest.mark.slow
 def test_searches_on_these_bars_are_counted(tmp_path):
     """Distinct fronts beside the run that searched a bar of its; copies and others are none."""
     first, second = "2020-02-11", "2020-02-21"
@@ -103,6 +138,7 @@ def test_searches_on_these_bars_are_counted(tmp_path):
     assert judge_briefly(shutil.copytree(path, tmp_path / "elsewhere" / "copy")).searches == 2
 
 
+@pytest.mark.slow
 def test_runs_of_the_folder_are_opened_once(tmp_path, monkeypatch):
     """However much is asked of them."""
     other = recorded_run(tmp_path, NOISE, generations=1, end="2020-02-11")
@@ -118,6 +154,7 @@ def test_runs_of_the_folder_are_opened_once(tmp_path, monkeypatch):
     assert opened.count(other) == 1
 
 
+@pytest.mark.slow
 def test_a_warm_start_is_repeated_with_its_guests(tmp_path, monkeypatch):
     """They have to be there still, and the same; the verdict knows of them."""
     noted, add_verdict = [], judge.add_verdict
@@ -141,6 +178,7 @@ def test_a_warm_start_is_repeated_with_its_guests(tmp_path, monkeypatch):
         judge_briefly(second, blocks=4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "stopped_by", "reached", "repeated"),
     [
@@ -168,6 +206,7 @@ def test_searches_are_repeated_by_the_rules_of_the_run(
     assert judgement.trials.evaluated > 0
 
 
+@pytest.mark.slow
 def test_a_planted_edge_is_weak_until_folds_confirm_it(tmp_path):
     """Null searches alone prove nothing elsewhere."""
     path = recorded_run(tmp_path, make_planted_market(3, 4000, 20), min_trades=30)
@@ -179,3 +218,336 @@ def test_a_planted_edge_is_weak_until_folds_confirm_it(tmp_path):
     assert holds.null == weak.null
     assert holds.verdict.grade in ("holds", "robust")
     assert "Searching this way held" in holds.verdict.sentence
+
+
+CONFIRMS = {"trades": 40, "closing_days": 25, "mean_r": 0.1, "strength": 2.0, "psr": 0.99}
+BEST = replace(judgement(), schedule=None)
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    """Of a run that was not judged, whose front has several members."""
+    bars = make_planted_market(7, 6000, 8)
+    path = recorded_run(tmp_path_factory.mktemp("run"), bars, min_trades=40)
+    with RunStore.open(path) as store:
+        return load_result(store)
+
+
+def judge_by_hand(judged, result, *, is_warm_started=False):
+    """A judgement made by hand, with what follows from it."""
+    facts = {"seconds": 1.0, "is_warm_started": is_warm_started}
+    return add_verdict(judged, result, Path("run"), **facts)
+
+
+def grade(judged, result, **facts):
+    """The grade that follows."""
+    return judge_by_hand(judged, result, **facts).verdict.grade
+
+
+@pytest.mark.parametrize("name", GRADES)
+def test_each_grade_follows_from_its_evidence(result, name):
+    """Of a judgement that was made by hand for it."""
+    assert grade(judgement(name), result) == name
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"folds": None, "held_out": HeldOutRecord(looks=4, **CONFIRMS)}, "robust"),
+        ({"folds": None, "held_out": HeldOutRecord(looks=6, **CONFIRMS)}, "weak"),
+        ({"searches": 11}, "weak"),
+        ({"fits": 3}, "weak"),
+    ],
+)
+def test_looks_searches_and_fits_count(result, changes, expected):
+    """As the record has them."""
+    assert grade(replace(BEST, **changes), result) == expected
+    assert grade(BEST, result, is_warm_started=True) == "weak"
+    wrong = replace(result, certificate=replace(result.certificate, mismatches=2))
+    assert grade(BEST, wrong) == "invalid"
+
+
+def make_schedule(gone=""):
+    """Record of a schedule of three steps, from 2023 on."""
+    return ScheduleRecord(
+        every="30d", train="180d", anchored=False, purge=0, pick_by="strength",
+        rows=(SimpleNamespace(genes={"n": 1}, date="2023-01-01T00:00"),) * 3,
+        next_date="2024-02-01", equity=1.21, max_drawdown=0.1, over_border=0, turnover=0.1,
+        changed=0.5, first_mean_r=0.1, first_equity=1.0, gain=0.0, gain_p=0.5, mismatches=0,
+        null=BEST.null, gone=gone, **CONFIRMS,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("gone", "expected"), [("", "holds"), ("2024-01-01 03:00", "invalid")])
+def test_a_schedule_is_graded_by_its_own_account(result, gone, expected):
+    """By its stitched trades, unless the account stood at nothing."""
+    assert grade(replace(BEST, schedule=make_schedule(gone)), result) == expected
+
+
+def test_the_answer_is_that_of_the_pick(result):
+    """Recorded with the result, and with a judgement of the member that it names."""
+    pick = find_pick(result, None)
+    metrics = result.front[pick.member].metrics
+    growth, fall = metrics["cagr"], metrics["max_drawdown"]
+    own = RunAnswer(pick.strength, metrics["total_return"], pick.trades, growth, fall)
+    assert result.answer == own
+    other = (pick.member + 1) % len(result.front)
+    named = replace(BEST, pick=replace(BEST.pick, member=other, strength=1.25, trades=77))
+    answer, metrics = judge_by_hand(named, result).answer, result.front[other].metrics
+    assert (answer.strength, answer.trades) == (1.25, 77)
+    assert (answer.total_return, answer.cagr) == (metrics["total_return"], metrics["cagr"])
+
+
+def test_the_answer_is_of_a_member_whose_account_stands_and_of_all_its_trades(result):
+    """Windows together, where the metric is a mean over them."""
+    pick = find_pick(result, None).member
+    front = [*result.front]
+    front[pick] = replace(front[pick], gone="2024-01-01 03:00")
+    changed = replace(result, answer=None, front=tuple(front))
+    second = changed.strongest
+    assert second not in (None, pick)
+    front[second] = replace(front[second], by_window={"trades": (30.0, 50.0)})
+    answer = replace(changed, front=tuple(front)).add_answer().answer
+    assert (answer.strength, answer.trades) == (front[second].metrics["strength"], 80)
+    gone = tuple(replace(member, gone="2024-01-01 03:00") for member in front)
+    assert replace(changed, front=gone).add_answer().answer is None
+
+
+def test_the_answer_of_a_schedule_is_that_of_the_account_of_all_steps(result):
+    """Its growth a year counts from the first step to the last searched bar."""
+    (window,) = result.data.windows
+    later = {"start": window.end, "end": window.end + 9, "last": "2030-01-01T00:00"}
+    windows = (
+        replace(window, last="2024-12-31T12:00"),
+        replace(window, sample="held out", **later),
+    )
+    longer = replace(result, data=replace(result.data, windows=windows))
+    answer = judge_by_hand(replace(BEST, schedule=make_schedule()), longer).answer
+    assert (answer.strength, answer.trades, answer.max_drawdown) == (2.0, 40, 0.1)
+    assert (answer.total_return, answer.cagr) == pytest.approx((0.21, 0.1))
+    brief = replace(windows[0], last="2023-01-20T23:00")
+    short = replace(result, data=replace(result.data, windows=(brief,)))
+    answer = judge_by_hand(replace(BEST, schedule=make_schedule()), short).answer
+    assert answer.cagr is None
+
+
+def test_a_member_that_is_no_pick_has_no_good_verdict(result):
+    """The verdict of its run is of another, or of a way of searching; what speaks against stays."""
+    good, bad = (
+        Judgement(verdict=Verdict(*parts)) for parts in (("robust", "Held."), ("luck", "Luck."))
+    )
+    pick = find_pick(result, good).member
+    other = int(pick == 0)
+    assert derive_member_verdict(result, good, pick) == good.verdict
+    unjudged = derive_member_verdict(result, good, other)
+    assert (unjudged.grade, f"member {pick} " in unjudged.sentence) == ("not_judged", True)
+    assert derive_member_verdict(result, bad, other).grade == "luck"
+    members = [replace(member, gone="2024-01-01 03:00") for member in result.front]
+    gone = derive_member_verdict(replace(result, front=tuple(members)), good, other)
+    assert gone.grade == "invalid"
+    assert "2024-01-01 03:00" in gone.sentence
+
+
+def test_a_symbol_that_no_fold_tests_is_not_confirmed_by_them(result):
+    """One with a tenth of the pick's trades: no bar of a test speaks for these."""
+    folds = replace(BEST.folds, rows=tuple(replace(fold(0.2, ""), untested=names)
+                                           for names in (("B", "C"), ("B",))))  # fmt: skip
+    pick = replace(BEST.pick, trades_by_symbol={"A": 80, "B": 20, "C": 20})
+    verdict = judge_by_hand(replace(BEST, pick=pick, folds=folds), result).verdict
+    assert (verdict.grade, "no fold tests B, where" in verdict.sentence) == ("weak", True)
+    few = replace(pick, trades_by_symbol={"A": 181, "B": 20})
+    assert grade(replace(BEST, pick=few, folds=folds), result) == "robust"
+    sentence = {row.about: row.sentence for row in weigh_evidence(replace(BEST, folds=folds))}
+    assert "B is tested in 0 of them. C is tested in 1 of them." in sentence["folds"]
+
+
+FOLDS = FoldSettings(2, 3, 4, anchored=False)
+STEPS = StepSettings("30d", "182d", 96, anchored=False, pick_by="strength")
+NEAR = replace(STEPS, pick_by="near")
+KEEP = replace(STEPS, pick_by="keep")
+STEP_SETTINGS, KEEP_SETTINGS = vars(STEPS).values(), vars(KEEP).values()
+NULL = NullRecord(299, "day", replace(null_kind(0), run=50, stopped=False))
+JUDGED = replace(
+    judgement(), null=NULL, cpcv=PathsRecord(6, (), None, None, None),
+    schedule=SimpleNamespace(settings=KEEP, null=NULL),
+)  # fmt: skip
+DATES = "--every 30d --train 182d --purge 96"
+
+LEFT = [
+    (NullSettings("day", "shuffled"), 51, "51 searches on shuffled bars",
+     "--null-keep day --null 299"),
+    (NullSettings("week", "shuffled"), 1, "1 search on shuffled bars",
+     "--null-keep week --null 299"),
+    (replace(FOLDS, anchored=True), 1, "1 fold", "--folds 2 --train 3 --purge 4 --anchored"),
+    (replace(FOLDS, purge=5), 2, "2 folds", "--folds 2 --train 3 --purge 5"),
+    (PathSettings("5,1", 4, 8), 3, "3 combinatorial splits", "--cpcv 5,1 --purge 4 --embargo 8"),
+    (NEAR, 2, "2 steps", f"{DATES} --pick-by near"),
+    (replace(STEPS, anchored=True), 1, "1 step", f"{DATES} --anchored --pick-by strength"),
+    (NullScheduleSettings(*KEEP_SETTINGS, "day", "shuffled"), 51, "51 schedules on shuffled bars",
+     f"{DATES} --pick-by keep --null-keep day --null 299"),
+    (NullScheduleSettings(*STEP_SETTINGS, "day", "mirrored"), 1, "1 schedule on mirrored bars",
+     f"{DATES} --pick-by strength --null-keep day --null 299"),
+    (LookSettings(), 1, "1 look at held-out bars", "--open"),
+]  # fmt: skip
+
+STATED = [
+    (NullSettings("day", "shuffled"), 50), (NullSettings("day", "mirrored"), 1), (FOLDS, 2),
+    (PathSettings("4,2", 4, 8), 6), (STEPS, 5),
+    (NullScheduleSettings(*KEEP_SETTINGS, "day", "shuffled"), 50),
+]  # fmt: skip
+
+
+def list_rows(settings, count):
+    """So many rows as they are recorded, with names in order."""
+    recorded = dict(sorted(settings.payload().items()))
+    return [(settings.question, {"settings": recorded, "number": k + 1}) for k in range(count)]
+
+
+@pytest.mark.parametrize(("settings", "count", "words", "flags"), LEFT)
+def test_rows_that_no_judgement_states_are_said_with_the_flags_that_go_on(
+    settings, count, words, flags
+):
+    """Those of other settings than the judged ones, and those beyond the number that counted."""
+    rows = [("judgement", {}), *list_rows(settings, count)]
+    assert list_unstated(rows, [JUDGED]) == list_unstated(rows, []) == [(words, flags)]
+
+
+def test_rows_that_a_judgement_states_are_not_said():
+    """Each question asks its own part; what is left is said in the order of its beginning."""
+    stated = [row for settings, count in STATED for row in list_rows(settings, count)]
+    assert list_unstated(stated, [JUDGED]) == []
+    names = [QUESTIONS[settings.question] for settings, _ in STATED]
+    assert [*dict.fromkeys(names), LookSettings] == [*QUESTIONS.values()]
+    opened = replace(JUDGED, held_out=SimpleNamespace())
+    assert list_unstated(list_rows(LookSettings(), 1), [JUDGED, opened]) == []
+    left = list_unstated([*list_rows(NEAR, 1), *stated, *list_rows(FOLDS, 1)], [judgement()])
+    assert [words for words, _ in left] == [
+        "1 step", "6 combinatorial splits", "5 steps", "50 schedules on shuffled bars",
+    ]  # fmt: skip
+
+
+def test_pick_and_members_are_expected_to_earn_less_than_is_shown(result):
+    """By the same null searches; the pick's own is recorded."""
+    judged = judge_by_hand(judgement(), result)
+    found = [value for value in judged.null.shuffled.strengths if value is not None]
+    assert judged.expected == expect_member(result, judged, 0)
+    assert judged.expected.nulls == len(found)
+    assert judged.answer.expected == judged.expected.mean
+    assert judged.expected.mean < judged.pick.mean_r
+    assert judged.answer.expected_cagr == judged.expected.year.mean
+    metrics = result.front[1].metrics
+    other = expect_member(result, judged, 1)
+    assert (other.shown, other.nulls) == (metrics["mean_r"], len(found))
+    less = metrics["trades_per_year"] * 0.01 * (other.mean - other.shown)
+    assert other.year.shown == metrics["cagr"]
+    assert other.year.mean == pytest.approx((1 + metrics["cagr"]) * math.exp(less) - 1, rel=1e-12)
+    assert describe_expected(result, judged, 1) == other.describe()
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        (None, "not known yet; python -m optimizer judge {} --null {} finds out."),
+        (replace(judgement(), null=None), "0.25 R a trade, "),
+        (judgement("invalid"), ""),
+        (judgement("too_little"), ""),
+    ],
+)
+def test_expectation_is_told_with_its_source_or_how_to_find_it_out(result, made, told):
+    """And not at all of what is no result."""
+    judged = made and judge_by_hand(made, result)
+    sentence = describe_expected(result, judged, 0)
+    assert sentence.startswith(told.format(result.path, DEFAULT_SEARCHES))
+    assert bool(sentence) == bool(told)
+
+
+SCHEDULE = NullScheduleSettings("30d", "182d", 96, False, "strength", "day", "shuffled")
+
+
+def test_rows_are_known_by_their_settings_and_their_number(tmp_path):
+    """Those of another kind or rhythm are not; of equal numbers the newest counts."""
+    settings = NullSettings("day", "shuffled")
+    with RunStore.create(tmp_path, "run", HEADER) as store:
+        store.record(make_generation(0))
+        store.finish({"front": []})
+        rows = Checkpoint(store, settings, NullSearch)
+        for number, strength in ((2, 1.0), (1, 2.0), (2, 3.0)):
+            rows.add(NullSearch(number, 4, strength))
+        store.flush()
+        known = {1: NullSearch(1, 4, 2.0), 2: NullSearch(2, 4, 3.0)}
+        assert rows.known == Checkpoint(store, settings, NullSearch).known == known
+        for other in (replace(settings, kind="mirrored"), replace(settings, null_keep="week"),
+                      SCHEDULE):  # fmt: skip
+            assert Checkpoint(store, other, NullSearch).known == {}
+
+
+SHORT_NOISE = make_planted_market(7, 900, 0)
+
+
+def run(name, question, wealth=None):
+    """A run of a list."""
+    return RunSummary(name, Path(name), "finished", question=question, wealth=wealth)
+
+
+def test_believed_by_the_law():
+    """The largest number of greatest e-values that are all great enough for it."""
+    assert count_believed([150, 40, 3, 0.5, 0.1]) == 2
+    assert count_believed([120, *[0.5] * 11]) == 1
+    assert count_believed([110, *[0.5] * 11]) == 0
+    assert count_believed([]) == 0
+    # Ten of a hundred, each of 100, carry each other.
+    assert count_believed([100.0] * 10 + [0.0] * 90) == 10
+    assert count_believed([100.0] * 9 + [0.0] * 91) == 0
+
+
+def test_seeds_of_a_question_are_one_search():
+    """Their e-value is the mean, with 0 for one that was not judged."""
+    runs = [run("a", "one", 110.0), run("b", "one"), run("c", "two", 60.0), run("d", None)]
+    ledger = build_ledger(runs, ["one", "gone"], runs[0])
+    assert (ledger.searches, ledger.removed, ledger.believed) == (4, 1, 2)
+    assert (ledger.wealth, ledger.is_believed, ledger.needed) == (55.0, True, 20.0)
+    assert not build_ledger(runs, [], runs[3]).is_believed
+    assert build_ledger(runs, [], runs[0], fits=9).believed == 0
+
+
+def test_goals_that_were_tried_on_the_same_bars_are_counted():
+    """Each set once, whatever its seeds; those on other bars are another question."""
+    tried = [("a", "one"), ("a", "one"), ("a", "two"), ("b", "three")]
+    runs = [replace(run(f"{n}", f"{n}"), goals=goals) for n, goals in enumerate(tried)]
+    assert "2 sets of goals were tried" in build_ledger(runs, [], runs[0]).describe()
+    assert "sets of goals" not in build_ledger(runs, [], runs[3]).describe()
+    bars = {"data_hash": "x", "windows": []}
+    named = [{"identity": {**bars, "goals": {"objectives": [goal]}}} for goal in ("calm", "sharpe")]
+    assert hash_goals(named[0]) != hash_goals(named[1])
+
+
+def test_removed_runs_are_not_forgotten(tmp_path):
+    """A folder knows the questions that were begun in it; a lost list is refused by its name."""
+    first = recorded_run(tmp_path, SHORT_NOISE, generations=1)
+    recorded_run(tmp_path, SHORT_NOISE, generations=1, seed=2)
+    second = recorded_run(tmp_path, SHORT_NOISE, generations=1, population=20)
+    folder = second.parent
+    assert len(list_noted(folder)) == 2
+    shutil.rmtree(second)
+    ledger = judge_briefly(first).ledger
+    assert (ledger.searches, ledger.removed) == (2, 1)
+    assert "Of 2 searches in this folder, 1 of them removed," in ledger.describe()
+    assert {one.question for one in list_runs(folder)} < set(list_noted(folder))
+    (folder / SEARCHES).write_text("{}")
+    with pytest.raises(StoreError, match=SEARCHES):
+        judge_briefly(first)
+
+
+def test_streams_of_searches_are_believed_rightly():
+    """200 runs, 20 with an edge: at most a tenth is false, and more are found than by p alone."""
+    random, false, found, by_p = np.random.default_rng(3), [], [], []
+    for _ in range(10):
+        chances = np.where(np.arange(200) < 20, 0.0, random.random(200))
+        counts = [tally(0.5, random.random(299) < chance, 299) for chance in chances]
+        wealths = np.array([counted.wealth for counted in counts])
+        believed = np.argsort(-wealths)[: count_believed(wealths)]
+        false.append((believed >= 20).sum() / max(len(believed), 1))
+        found.append((believed < 20).sum())
+        by_p.append(sum(counted.p * len(counts) <= 0.05 for counted in counts))
+    assert np.mean(false) <= 0.1
+    assert np.mean(found) > np.mean(by_p) + 10

@@ -1,17 +1,24 @@
-"""The power of a search: markets have the edge that is planted, and what is found is counted."""
+"""What a search can find: its power, the mean R that is expected of it, and its trials."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from data.bars import Window
+from engine.batch import Engine
 from optimizer.errors import ConfigError
 from optimizer.evidence import planted_markets
 from optimizer.evidence.checkpoint import Checkpoint
+from optimizer.evidence.cscv import build_cscv_record, compare_halves
+from optimizer.evidence.expectation import AccountPart, add_year, expect, expect_year
+from optimizer.evidence.figures import Figure
 from optimizer.evidence.null import NullJob, NullSearch, NullSettings, NullSetup
 from optimizer.evidence.null_markets import NullMarkets
-from optimizer.evidence.pick import compute_strengths
+from optimizer.evidence.out_of_sample import UNKNOWN, Unseen
+from optimizer.evidence.pick import compute_strengths, select_pick
 from optimizer.evidence.planted_markets import _list_r, _move, _plant, _trade, plant_edge
 from optimizer.evidence.power import (
     PlantedSearch,
@@ -29,6 +36,8 @@ from optimizer.evidence.power_searches import (
     PowerSetup,
     build_power_record,
 )
+from optimizer.evidence.trials import JudgedTrials, build_daily_columns, count_effective_trials
+from optimizer.run.search import search
 from optimizer.store import RunStore
 from tests.support.evidence import make_planted_market
 from tests.support.finer import make_coarse
@@ -254,3 +263,239 @@ def test_searches_on_record_are_not_made_again(tmp_path):
         assert len(begun) == 3 * MARKETS - 1
         assert PlantedJob(7, 0.1) not in begun
         assert measure() == (record, [])
+
+
+NULLS = (1.5, 2.0, 2.5)
+FOLDS = Unseen(40, 30, Figure(0.2), UNKNOWN, Figure(1.0))
+
+
+# By hand: a chance of e^((z - 3.1) / 0.4) to 1 for an edge of z - 1.4, else -0.3.
+@pytest.mark.parametrize(
+    ("mean_r", "strength", "mean", "low", "high"),
+    [
+        (0.4, 2.0, -0.049184, -0.185462, 0.087093),
+        (0.6, 3.1, 0.135484, -0.164708, 0.435676),
+        (0.8, 4.0, 0.464697, 0.161478, 0.767916),
+        (1.2, 6.0, 0.919305, 0.698811, 1.139798),
+    ],
+)
+def test_null_searches_take_what_selection_reaches(mean_r, strength, mean, low, high):
+    """Check values of members below, at and above the strength where an edge is likelier."""
+    made = expect(mean_r, strength, NULLS)
+    assert (made.mean, made.low, made.high) == pytest.approx((mean, low, high), abs=1e-6)
+    assert (made.shown, made.nulls, made.fold_trades) == (mean_r, 3, 0)
+
+
+def test_more_strength_is_expected_to_keep_more_and_none_more_than_is_shown():
+    """By the same null searches; of a member that lost no less is shown."""
+    shares = [expect(z, z, NULLS).mean for z in (0.5, 1.0, 2.0, 3.0, 4.0, 8.0, 400.0)]
+    assert shares == sorted(shares)
+    for z, share in zip((0.5, 1.0, 2.0, 3.0, 4.0, 8.0, 400.0), shares, strict=True):
+        assert share < z
+    assert expect(-0.5, -2.0, NULLS).mean == -0.5
+
+
+@pytest.mark.parametrize(
+    ("nulls", "folds", "sources"),
+    [
+        (NULLS, FOLDS, (3, 0)),
+        ((2.0, None, 2.0), FOLDS, (2, 0)),
+        ((2.0, None), FOLDS, (0, 40)),
+        ((), replace(FOLDS, trades=9), None),
+        ((2.0,), None, None),
+        ((), None, None),
+    ],
+)
+def test_folds_speak_where_null_searches_do_not(nulls, folds, sources):
+    """With ten trades or more; a single null search is not heard."""
+    made = expect(0.8, 4.0, nulls, folds)
+    assert (made and (made.nulls, made.fold_trades)) == sources
+
+
+def test_a_gain_of_folds_is_raised_as_their_picks_saw_fewer_bars():
+    """Not beyond what is shown, and a loss is none of it."""
+    made = expect(0.8, 4.0, (), FOLDS)
+    assert (made.mean, made.high - made.mean) == pytest.approx((0.25, 1.2816 * 0.08**0.5))
+    assert expect(0.1, 1.0, (), FOLDS).mean == 0.1
+    lost = replace(FOLDS, mean_r=Figure(-0.2), strength=Figure(-1.0))
+    assert expect(0.8, 4.0, (), lost).mean == -0.2
+
+
+@pytest.mark.parametrize("number", [0.0, None])
+def test_nothing_is_expected_without_trades_that_moved(number):
+    """Of whose standard error nothing is known."""
+    assert expect(number, number, NULLS) is None
+
+
+KNOWN = expect(0.8, 4.0, NULLS)
+
+
+# By hand: e^(40 trades * 0.01 * (mean - 0.8)) of 1.5; where nothing says how much one R is, 40
+# means. Trades sized otherwise: one R is ln 1.5 of 40 * 0.8 R.
+@pytest.mark.parametrize(
+    ("trades", "growth", "stake", "year"),
+    [
+        (40.0, 0.5, 0.01, (0.311726, 0.161900, 0.480873, 0.5)),
+        (40.0, -0.1, 0.01, (-0.212964, -0.302860, -0.111476, -0.1)),
+        (40.0, -1.0, 0.01, (-1.0, -1.0, -1.0, -1.0)),
+        (40.0, 0.5, None, (0.265571, 0.085285, 0.475806, 0.5)),
+        (40.0, -0.1, None, (18.587892, 6.459132, 30.716653, 32.0)),
+        (40.0, None, 0.01, (18.587892, 6.459132, 30.716653, 32.0)),
+        (None, None, 0.01, None),
+    ],
+)
+def test_a_year_follows_from_trades_and_the_stake(trades, growth, stake, year):
+    """Growth of the account; R of so many trades where its share of the account is not known."""
+    made = add_year(KNOWN, trades, growth, stake).year
+    is_r = year is not None and year[3] == 32.0
+    assert (made and (made.mean, made.low, made.high, made.shown)) == (
+        year and pytest.approx(year, abs=1e-6)
+    )
+    assert made is None or made.is_r == is_r
+    assert ("That is " in add_year(KNOWN, trades, growth, stake).describe()) == (year is not None)
+
+
+@pytest.mark.parametrize(
+    ("alike", "low", "high"),
+    [(0.0, -0.033722, 0.361721), (0.5, -0.070263, 0.415240), (-1.0, 0.147084, 0.147084)],
+)
+def test_parts_of_an_account_err_together_as_far_as_they_are_alike(alike, low, high):
+    """Each takes from growth what is not expected of it; equal ones against each other cancel."""
+    parts = [AccountPart(KNOWN, 40.0, 0.01), AccountPart(KNOWN, 20.0, 0.02)]
+    year = expect_year(0.5, parts, [[1.0, alike], [alike, 1.0]])
+    assert (year.mean, year.low, year.high) == pytest.approx((0.147084, low, high), abs=1e-6)
+
+
+SERIES = make_planted_market(7, 1500, 8), make_planted_market(9, 1200, 8)
+WINDOWS = [Window(0, 100, 700), Window(0, 800, 1500), Window(1, 0, 1200)]
+DAY_NS = 86_400 * 10**9
+
+
+@pytest.fixture(scope="module")
+def found():
+    """A search on two windows of one series and one of another: its task, engine, trials."""
+    task = make_task(*SERIES, windows=WINDOWS, min_trades=12)
+    engine = task.engine()
+    done = search(task, engine, keeps_trials=True)
+    return task, engine, done.trials, done.front.genomes
+
+
+@pytest.fixture(scope="module")
+def judged_trials(found):
+    """Trials with trades enough."""
+    return JudgedTrials.of(found[0], found[2])
+
+
+@pytest.fixture(scope="module")
+def plain(found):
+    """An engine of its own, to be asked for one individual at a time."""
+    return Engine(found[0].spec, SERIES, WINDOWS, found[0].costs, device="cpu")
+
+
+def column_by_hand(plain, genome):
+    """R of each day on which some window has a bar, by day."""
+    days = sorted(
+        {
+            int(time) // DAY_NS
+            for w in WINDOWS
+            for time in SERIES[w.series].timestamp[w.start : w.end].tolist()
+        }
+    )
+    total = dict.fromkeys(days, 0.0)
+    for window in WINDOWS:
+        (ledger,) = plain.on([window]).trades(genome)
+        own = dict.fromkeys(days, 0.0)
+        for bar, r in zip(ledger.exit_bar.tolist(), ledger.r.tolist(), strict=True):
+            own[int(SERIES[window.series].timestamp[bar]) // DAY_NS] += r
+        total = {day: total[day] + own[day] for day in days}
+    return list(total.values())
+
+
+def test_judged_trials_are_those_that_traded_enough(found, judged_trials):
+    """In the searched windows together; generation 0 counts its own."""
+    _, engine, trials, _ = found
+    trades = engine.evaluate(trials.genomes)[:, :, 0].sum(axis=1)
+    expected = trials.genomes[trades >= 12]
+    assert 0 < len(expected) < len(trials)
+    assert judged_trials.genomes.tolist() == expected.tolist()
+    assert judged_trials.first == int((trades[: trials.first] >= 12).sum())
+    assert judged_trials.evaluated == len(trials)
+
+
+def test_the_pick_has_the_trades_of_all_windows_of_a_series(found, plain):
+    """By symbol, and together."""
+    _, engine, _, front = found
+    pick = select_pick(engine, front)
+    first, second, other = map(len, plain.trades(pick.genome))
+    assert min(first, second, other) > 0
+    assert pick.trades_by_series == {0: first + second, 1: other}
+    assert pick.trades == first + second + other
+
+
+def test_columns_are_sums_of_days(found, judged_trials, plain):
+    """Of evenly chosen trials and the front, to the bit."""
+    task, engine, _, front = found
+    pick = select_pick(engine, front)
+    columns = build_daily_columns(task, engine, judged_trials, front, pick, 5)
+    n = len(judged_trials.genomes)
+    assert n > 5
+    used = [judged_trials.genomes[place * n // 5] for place in range(5)]
+    used += [member for member in front if not any((member == other).all() for other in used)]
+    assert columns.used.T.tolist() == [column_by_hand(plain, genome) for genome in used]
+    assert columns.front.T.tolist() == [column_by_hand(plain, genome) for genome in front]
+    assert columns.pick.tolist() == column_by_hand(plain, pick.genome)
+    first = judged_trials.genomes[: judged_trials.first]
+    chosen_first = [first[place * len(first) // 5] for place in range(min(5, len(first)))]
+    expected = [column_by_hand(plain, genome) for genome in chosen_first]
+    assert columns.first.T.tolist() == expected
+
+
+def test_cscv_takes_the_best_of_one_half_to_the_other(found, judged_trials):
+    """Blocks are windows of every symbol, by hand."""
+    task, engine, _, _ = found
+    record = build_cscv_record(engine, judged_trials.genomes, 4)
+    totals = np.zeros((len(judged_trials.genomes), 4, 3))
+    opens = [SERIES[each.series].timestamp[each.start : each.end] for each in WINDOWS]
+    opens = np.sort(np.concatenate(opens))
+    inner = [opens[cut * len(opens) // 4] for cut in (1, 2, 3)]
+    for window in WINDOWS:
+        times = SERIES[window.series].timestamp
+        cuts = [np.searchsorted(times[window.start : window.end], t) + window.start for t in inner]
+        borders = [window.start, *map(int, cuts), window.end]
+        for block in range(4):
+            start, end = borders[block], borders[block + 1]
+            if start < end:
+                part = [Window(window.series, start, end)]
+                on_part = Engine(task.spec, SERIES, part, task.costs, device="cpu")
+                totals[:, block] += on_part.evaluate(judged_trials.genomes)[:, 0, [0, 2, 3]]
+    expected = compare_halves(*totals.transpose(2, 0, 1))
+    assert (record.pbo, record.loss) == (expected.pbo, expected.loss)
+    assert record.median_logit == pytest.approx(expected.median_logit, rel=1e-9)
+
+
+def count_by_hand(columns):
+    """Effective trials, by the correlations of columns."""
+    roots = np.linalg.eigvalsh(np.atleast_2d(np.corrcoef(columns.T)))
+    roots = roots[roots >= 1e-10 * roots.max()]
+    return np.sqrt(roots).sum() ** 2 / roots.sum()
+
+
+@given(st.integers(0, 2**32), st.integers(3, 40), st.integers(1, 40))
+def test_effective_trials_lie_between_one_and_all(seed, days, trials):
+    """Either Gram matrix gives the same, and copies add nothing."""
+    rng = np.random.Generator(np.random.PCG64(seed))
+    table = rng.normal(0, 1, (days, trials))
+    effective = count_effective_trials(table).value
+    assert 1 - 1e-9 <= effective <= min(trials, days - 1) + 1e-6
+    assert effective == pytest.approx(count_by_hand(table), rel=1e-6)
+    doubled = np.concatenate([table, table, np.full((days, 1), 0.1)], axis=1)
+    assert count_effective_trials(doubled).value == pytest.approx(effective, rel=1e-6)
+
+
+def test_effective_trials_of_many_are_those_at_even_places():
+    """At most 1,024 are compared; quiet days count as often as there are."""
+    rng = np.random.Generator(np.random.PCG64(5))
+    columns = rng.normal(size=(60, 12)) @ rng.normal(size=(12, 3000))
+    columns[rng.random(60) < 0.4] = 0.0
+    few = columns[:, np.arange(1024) * 3000 // 1024]
+    assert count_effective_trials(columns).value == pytest.approx(count_by_hand(few), rel=1e-9)

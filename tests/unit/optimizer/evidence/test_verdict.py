@@ -1,19 +1,178 @@
-"""The verdict is the first grade that applies, and its sentence has the numbers that decided."""
+"""The verdict is the first grade that applies to a pick that stands; looks are counted."""
 
+import json
+import math
 import re
+import shutil
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from threading import Thread
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from optimizer.errors import ConfigError, StoreError
+from optimizer.evidence import holdout
 from optimizer.evidence.betting import Tally, tally
 from optimizer.evidence.figures import Figure, make_undefined
+from optimizer.evidence.holdout import LOOKS, list_bar_ranges, record_looks
+from optimizer.evidence.judgement import read_judgement
 from optimizer.evidence.ledger import LedgerRecord
-from optimizer.evidence.out_of_sample import Unseen
+from optimizer.evidence.out_of_sample import Unseen, measure_out_of_sample
+from optimizer.evidence.pick import ask_pick, choose_member, compute_strength, replay_gone
 from optimizer.evidence.robust import CHECKS
+from optimizer.evidence.schedule import StepSettings, TradedSteps
+from optimizer.evidence.schedule_searches import StepPick, StepSetup, choose_picks
+from optimizer.evidence.statistic import Around
 from optimizer.evidence.verdict import Facts, ScheduleFacts, decide
 from optimizer.grades import GRADES
+from optimizer.run.problem import answer, run_alone
+from optimizer.run.purposes import JUDGE, restore_task
+from optimizer.schedule import Schedule, plan_steps
+from optimizer.store import RunStore
+from optimizer.store.result import WindowDescription, load_result
+from optimizer.verify import check_run
+from strategy import words as w
+from tests.support.evidence import make_planted_market
+from tests.support.judging import judge_briefly, make_task, recorded_run, trade_recorded_steps
+from tests.support.series import draw_waves, make_bars
+
+
+@pytest.fixture
+def path(recordings, tmp_path, monkeypatch):
+    """A run with a fifth held out, in a folder of its own."""
+    (tmp_path / "mine").mkdir()
+    monkeypatch.chdir(tmp_path / "mine")
+    recordings.copy("held out")
+    (path,) = Path("runs").resolve().glob("*-*-*")
+    return path
+
+
+def count(path, **plan):
+    """Looks after one more."""
+    return judge_briefly(path, is_open=True, **plan).held_out.looks
+
+
+def read_result(path):
+    """The result of a run."""
+    with RunStore.open(path) as store:
+        return load_result(store)
+
+
+def test_fronts_that_saw_a_bar_are_counted(path):
+    """The same front is no new look; neither is one of another symbol or of later bars."""
+    assert count(path) == 1
+    looks = path.parent / LOOKS
+    (look,) = json.loads(looks.read_text())
+    elsewhere = [{**bars, "symbol": "OTHER"} for bars in look["bars"]]
+    later = [{**bars, "first": "2999", "last": "3000"} for bars in look["bars"]]
+    looks.write_text(json.dumps([{"front": "x", "bars": elsewhere}, {"front": "y", "bars": later}]))
+    assert count(path) == 1
+    looks.write_text(json.dumps([look, {**look, "front": "another"}]))
+    assert count(path) == 2
+
+
+@pytest.mark.parametrize("is_first", [True, False], ids=["first look", "another one since"])
+def test_a_copy_counts_the_looks_that_it_knows(path, tmp_path, is_first):
+    """Into a folder without a list of looks, a run brings those that were counted before."""
+    looks = path.parent / LOOKS
+    if not is_first:
+        count(path)
+    bars = list_bar_ranges(part for part in read_result(path).data.windows if part.is_held_out)
+    bars = [part.payload() for part in bars]
+    looks.write_text(json.dumps([{"content": "", "bars": bars, "front": "another"}]))
+    assert count(path) == 2
+    copy = shutil.copytree(path, tmp_path / "elsewhere" / "copy")
+    assert count(copy) == 2
+    listed = json.loads((copy.parent / LOOKS).read_text())
+    assert {part["front"] for part in listed} == {"another", read_result(path).front_hash}
+    looks.unlink()
+    assert count(path) == 2
+
+
+@pytest.mark.parametrize("text", ["[", '[{"front": "a", "bars": 5}]', "{}", "[]" + 1000 * " "])
+def test_a_list_that_is_none_of_looks_is_refused(path, text, monkeypatch):
+    """A folder of runs from elsewhere brings its list as well, of any size."""
+    monkeypatch.setattr(holdout, "LARGEST_BYTES", 1000)
+    (path.parent / LOOKS).write_text(text)
+    with pytest.raises(StoreError, match=r"looks\.json"):
+        count(path)
+
+
+def test_who_is_named_after_a_look_is_not_confirmed_by_it(path):
+    """Of the same front on the same bars, whichever copy was looked at first."""
+    copy = shutil.copytree(path, path.parent / "copy")
+    first = judge_briefly(copy, is_open=True)
+    other = (first.pick.member + 1) % len(read_result(path).front)
+    assert other != first.pick.member
+    for gone in (False, True):
+        if gone:
+            shutil.rmtree(copy)
+        with pytest.raises(ConfigError, match=f"member {first.pick.member} as the pick"):
+            count(path, pick=other)
+    assert judge_briefly(path, pick=other).held_out is None
+    assert judge_briefly(path, is_open=True).held_out == first.held_out
+
+
+def test_two_who_look_at_once_are_both_counted(tmp_path, monkeypatch):
+    """A look that comes while another is written down waits, and none takes the other's place."""
+    window = WindowDescription(
+        symbol="X", sample="held_out", start=0, end=9, first="2020", last="2021", bars=9
+    )
+    counts, read = [], holdout._read_looks
+
+    def look(front):
+        counts.append(record_looks(tmp_path, [window], "content", {front: set()}))
+
+    second = Thread(target=look, args=["second"])
+
+    def read_while_another_looks(path):
+        noted = read(path)
+        if not second.ident:
+            second.start()
+            second.join(0.2)
+        return noted
+
+    monkeypatch.setattr(holdout, "_read_looks", read_while_another_looks)
+    look("first")
+    second.join()
+    assert sorted(map(sorted, counts), key=len) == [["first"], ["first", "second"]]
+    noted = json.loads((tmp_path / LOOKS).read_text())
+    assert sorted(entry["front"] for entry in noted) == ["first", "second"]
+
+
+def test_a_schedule_goes_on_over_held_out_bars(tmp_path):
+    """The trades there are those of one ledger over all steps, in one look that is verified."""
+    plan = {"every": "10d", "train": "30d", "purge": 0, "resamples": 19, "causal": False}
+    path = recorded_run(tmp_path, make_planted_market(7, 2400, 8), polish=8, holdout="30%")
+    before = judge_briefly(path, **plan)
+    assert before.held_out is None
+    opened = judge_briefly(path, is_open=True, **plan)
+    with RunStore.open(path) as store:
+        rows = [row for name, row in store.evidence if name == "schedule"]
+        task = restore_task(store, JUDGE, {})
+        assert read_judgement(store).held_out == opened.held_out
+        assert check_run(store, {}, 2).problems == ()
+    ledger, borders = trade_recorded_steps(path, task, task.markets.series[0], "10d", "30d")
+    assert len(rows) == len(borders) > len(before.schedule.rows)
+    (held_out,) = task.markets.held_out
+    inside = ledger.keep(ledger.signal_bar >= held_out.start)
+    expected = measure_out_of_sample([inside], task.markets.series, [held_out])
+    record = opened.held_out
+    assert (record.by_steps, record.looks) == (True, 1)
+    assert (record.trades, record.mean_r) == (expected.trades, expected.mean_r.value)
+    assert record.trades > 3
+    assert opened.schedule == before.schedule
+    assert judge_briefly(path, is_open=True, **plan).held_out == record
+    with RunStore.open(path) as store:
+        # All steps were recorded: to open them again searched nothing.
+        assert [row for name, row in store.evidence if name == "schedule"] == rows
+    (row,) = record.list_rows(Around())
+    assert row.sentence.startswith("The schedule goes on")
+
 
 RARE, LUCKY = Tally(142, 0, 100.2, is_stopped=True), Tally(17, 2, 2.5, is_stopped=True)
 GAIN = Unseen(40, 25, Figure(0.123), Figure(0.99))
@@ -232,3 +391,60 @@ def test_evidence_that_is_not_for_it_never_improves_the_grade(facts, name, more)
     }
     assert rank[more] <= rank[None]
     assert rank[LOSS] <= rank[getattr(facts, name)]
+
+
+DIPS = w.strategy(
+    "Buys a dip, before the trough and a tenth above it.",
+    long=w.crosses_below(w.rsi(w.close, 14), w.gene("level", 40, 36, 44)), stop=w.share(0.4),
+    max_hold=w.whole("hold", 30, 26, 34), timeframe="1h",
+    account=w.account(1000, w.notional(w.gene("size", 2000, 500, 40000))),
+)  # fmt: skip
+TASK = make_task(make_bars(1500, 3600 * 10**9, **draw_waves(1500)), spec=DIPS, min_trades=1)
+
+
+def genomes(*sizes):
+    """Members that trade alike, in money of other sizes."""
+    encode = TASK.spec.layout.encode
+    return np.stack([encode({"level": 37.0, "hold": 34, "size": float(n)}) for n in sizes])
+
+
+def test_strength_of_the_law():
+    """A sum of 6 over squares that sum to 74; without a trade that moved there is none."""
+    windows = (np.array([3.0, -4.0]), np.empty(0), np.array([7.0, 0.0]))
+    assert compute_strength(windows).value == pytest.approx(6 / math.sqrt(74))
+    assert compute_strength([]).why == compute_strength([np.zeros(1)]).why == "no trade moved"
+
+
+def test_the_strongest_that_stands_is_asked_for():
+    """Of equal strength the least size comes first by genome, and the largest were gone."""
+    front, engine = genomes(35000, 30000, 1000), TASK.engine()
+    is_gone = replay_gone(TASK, front)
+    assert [is_gone(member) for member in range(3)] == [True, True, False]
+    ask = partial(answer, engine)
+    assert run_alone(ask_pick(TASK, engine.windows, front), ask).member == 2
+    assert run_alone(ask_pick(TASK, engine.windows, front[:2]), ask) is None
+    assert choose_member(np.array([3.0, np.nan, np.nan]), front, is_gone) == 2
+
+
+def test_a_pick_that_would_be_gone_does_not_stay():
+    """By the rule `keep`, which keeps one that is as strong where its account stands."""
+    setup = StepSetup(TASK, StepSettings("10d", "20d", 0, anchored=False, pick_by="keep"))
+    last = len(setup.steps) - 1
+    for size, is_kept in ((1000, True), (35000, False)):
+        (before, strongest), number = genomes(size, 1200).tolist(), last
+        found = [
+            *(StepPick(step, None, None) for step in range(last - 1)),
+            StepPick(last - 1, tuple(before), 4.0),
+            StepPick(number, tuple(strongest), setup.measure_strength(number, genomes(1200)[0])),
+        ]
+        assert (choose_picks(setup, found)[-1].genome == tuple(before)) == is_kept
+
+
+def test_the_account_of_a_schedule_may_be_gone_as_well():
+    """Its steps trade one account, which stood at nothing where one of them took too much."""
+    markets, schedule = TASK.markets, Schedule("10d", "20d", 0, anchored=False)
+    steps = plan_steps(markets.series, markets.uncut, schedule)
+    for size, is_gone in ((1000, False), (35000, True)):
+        traded = TradedSteps(TASK, steps, [genomes(size)[0]] * len(steps))
+        assert bool(traded.gone) == is_gone
+        assert (traded.growth[0] > 1.0) or is_gone

@@ -24,8 +24,7 @@ from tests.support.commands import write_market
 from tests.support.judged import judgement, record_judgement
 from tests.support.runs import record_run
 from tests.support.signals import SETTINGS
-from tests.unit.engine.accounts.test_limits import G0, G1
-from tests.unit.engine.accounts.test_one_account import worlds
+from tests.unit.engine.accounts.test_one_account import G0, G1, worlds
 
 SPEC = STRATEGIES["seller_exhaustion"]
 

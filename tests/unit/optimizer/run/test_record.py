@@ -1,19 +1,31 @@
-"""What decides the results of a run is defined once, for all that build on a run."""
+"""What decides the results of a run is defined once, and restored by its purpose."""
 
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
 from optimizer.config.run_config import RunConfig, names_deciding
 from optimizer.config.values import read_schema_extra
-from optimizer.errors import StoreError
+from optimizer.errors import ConfigError, StoreError
 from optimizer.goals import objectives
 from optimizer.run import record as record_module
-from optimizer.run.purposes import JUDGE, restore_task
+from optimizer.run.purposes import (
+    COMBINE,
+    JUDGE,
+    REPLAY,
+    RESUME,
+    SHOW,
+    SIGNAL,
+    VERIFY,
+    restore_task,
+)
 from optimizer.run.record import build_identity, build_run_header, read_identity
 from optimizer.run.runner import resume_run
 from optimizer.run.task import prepare
 from optimizer.store import RunStore
+from optimizer.store.caveats import OPENED
+from optimizer.store.listing import list_run_folders
 from optimizer.store.result import RunHeader
 from strategy import STRATEGIES
 from strategy.conditions import AllOf
@@ -280,3 +292,106 @@ def test_an_identity_survives_its_header(tmp_path, market):
         assert recorded.digest == store.header["identity"]["digest"]
         assert RunHeader.read(store.header).costs["rank"] == "close"
     assert recorded.differences(build_identity(task, None)) == {}
+
+
+PURPOSES = {
+    "judge": JUDGE, "verify": VERIFY, "show": SHOW, "combine": COMBINE, "replay": REPLAY,
+    "signal": SIGNAL, "resume": RESUME,
+}  # fmt: skip
+CHEAP = {"fee_bp": 1.0}
+OTHERS = {"data": "csv:other/bars.csv"}
+
+
+@pytest.fixture
+def held_out(recordings, tmp_path, monkeypatch):
+    """A copy of a run that held out a fifth of 3,000 bars, beside another market."""
+    monkeypatch.chdir(tmp_path)
+    recordings.copy("held out")
+    (tmp_path / "other").mkdir()
+    write_market(tmp_path / "other" / "bars.csv", 3000, seed=5)
+    (path,) = list_run_folders(tmp_path / "runs")
+    return path
+
+
+def list_windows(held_out, purpose, flags):
+    """Role and length of each window of the restored task."""
+    with RunStore.open(held_out) as store:
+        task = restore_task(store, purpose, flags)
+    return [(window.role, len(window)) for window in task.markets.all_windows]
+
+
+SEARCHED, HELD_OUT, WHOLE = ("search", 2400), ("held_out", 600), ("search", 3000)
+
+
+@pytest.mark.parametrize(
+    ("name", "flags", "closed", "opened"),
+    [
+        ("judge", {}, [SEARCHED, HELD_OUT], [SEARCHED, HELD_OUT]),
+        ("resume", {}, [SEARCHED, HELD_OUT], [SEARCHED, HELD_OUT]),
+        ("verify", {}, [SEARCHED], [SEARCHED]),
+        ("combine", {}, [SEARCHED], [SEARCHED]),
+        ("show", {}, [SEARCHED], [SEARCHED, HELD_OUT]),
+        ("replay", {}, [SEARCHED], [SEARCHED, HELD_OUT]),
+        ("replay", CHEAP, [SEARCHED], [SEARCHED, HELD_OUT]),
+        ("replay", OTHERS, None, [WHOLE]),
+        ("signal", {}, [WHOLE], [WHOLE]),
+        ("signal", OTHERS, [WHOLE], [WHOLE]),
+    ],
+    ids=str,
+)
+def test_a_purpose_has_bars_of_its_own(held_out, name, flags, closed, opened):
+    """Held-out ones once they were opened, always or never; other bars of the same times never."""
+    if closed is None:
+        with pytest.raises(ConfigError, match="nobody has opened them"):
+            list_windows(held_out, PURPOSES[name], flags)
+    else:
+        assert list_windows(held_out, PURPOSES[name], flags) == closed
+    with RunStore.open(held_out, writable=True) as store:
+        store.add_evidence(OPENED, {})
+        store.flush()
+    assert list_windows(held_out, PURPOSES[name], flags) == opened
+
+
+def is_refused(held_out, purpose, flags):
+    """Whether members would not be judged as they were."""
+    with RunStore.open(held_out) as store, suppress(StoreError):
+        restore_task(store, purpose, flags)
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("flags", "free"),
+    [
+        (CHEAP, {"replay"}),
+        (OTHERS, {"signal"}),
+        ({"holdout": "10%"}, {"signal"}),
+        ({"seed": 3, "population": 12}, {"judge", "verify", "show", "combine", "replay", "signal"}),
+        ({"min_trades": 7}, set()),
+    ],
+    ids=lambda value: str(sorted(value)),
+)
+def test_a_purpose_asks_that_its_parts_are_as_recorded(held_out, flags, free):
+    """Costs, bars, windows, the search and goals; what goes on is compared with its start."""
+    asked = {name: PURPOSES[name] for name in PURPOSES if name != "resume"}
+    if flags.keys() & {"data", "holdout"}:
+        # Bars that were held out are refused first.
+        del asked["replay"]
+    assert {name for name in asked if not is_refused(held_out, asked[name], flags)} == free
+
+
+def test_another_law_is_refused_by_all(held_out, monkeypatch):
+    """Whatever the purpose: equal genes would trade otherwise."""
+    monkeypatch.setattr(record_module, "ENGINE_VERSION", record_module.ENGINE_VERSION + 1)
+    others = (purpose for name, purpose in PURPOSES.items() if name != "resume")
+    assert all(is_refused(held_out, purpose, {}) for purpose in others)
+    assert is_refused(held_out, REPLAY, CHEAP)
+
+
+def test_a_search_goes_on_to_the_generations_it_was_last_asked_for(held_out):
+    """Every other purpose has those that the run began with."""
+    with RunStore.open(held_out, writable=True) as store:
+        began = restore_task(store, JUDGE, {}).config.generations
+        store.note_resumption((), began + 5)
+        assert restore_task(store, RESUME, {}).config.generations == began + 5
+        assert restore_task(store, JUDGE, {}).config.generations == began

@@ -1,16 +1,48 @@
-"""The search: what each generation holds, how it repeats, and where it stops."""
+"""The search: what each generation holds, how it breeds, repeats, polishes and stops."""
 
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import moocore
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from optimizer.search.evolution import front_hash
-from optimizer.search.generation import Population, final_front
-from optimizer.search.operators import sample_genomes
-from optimizer.search.randomness import stream
-from strategy import STRATEGIES
+from optimizer.search import lattice as module
+from optimizer.search.archive import hypervolume
+from optimizer.search.breeding import ADAPTED, compute_rates, repair_genomes, shares, update_credits
+from optimizer.search.evolution import STEPS, front_hash, neighbours, stop_reason
+from optimizer.search.generation import (
+    OPERATORS,
+    UNKNOWN,
+    Memory,
+    Population,
+    final_front,
+    from_numbers,
+    to_numbers,
+)
+from optimizer.search.lattice import OFF_GRID, make_lattice
+from optimizer.search.operators import (
+    cross_simulated_binary,
+    exchange_genes,
+    move_by_difference,
+    mutate_polynomial,
+    sample_genomes,
+    select_parents,
+)
+from optimizer.search.randomness import (
+    MAX_GENERATION,
+    MAX_SEED,
+    PURPOSES,
+    Draws,
+    draw_words,
+    scale_to_index,
+    scale_to_unit,
+    stream,
+)
+from optimizer.search.ranking import Ranking
+from strategy import STRATEGIES, Gene, GenomeLayout
 from tests.support.searches import (
     Analytic,
     HalfForbidden,
@@ -18,7 +50,10 @@ from tests.support.searches import (
     Zdt1,
     bits,
     evolve,
+    explore,
     float_layout,
+    int_layout,
+    polished_front,
     settings,
 )
 
@@ -148,3 +183,307 @@ def test_restart_keeps_the_archive_and_changes_the_population():
         restarts += not old & {row.tobytes() for row in after.population.genomes}
         assert after.hypervolume >= before.hypervolume
     assert restarts
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=6), st.integers(0, 500), st.floats(0, 0.999))
+def test_shares_divide_all_and_nothing_more(credits, count, offset):
+    """Each part is its rate times the count, rounded down or up, and parts add up."""
+    rates = compute_rates(credits)
+    parts = shares(rates, count, offset)
+    assert sum(parts) == count
+    assert all(abs(part - rate * count) < 2.0 for part, rate in zip(parts, rates, strict=True))
+
+
+def test_credit_moves_towards_what_was_admitted():
+    """Of an operator's children half were admitted: its credit goes an eighth of the way."""
+    made = {"cross": 2, "mutate": 1, "immigrate": 1}
+    tried = [made.get(name, 0) for name in OPERATORS]
+    credits = update_credits(
+        (1.0,) * len(ADAPTED), tried, [int(name == "cross") for name in OPERATORS]
+    )
+    after = dict(zip(ADAPTED, credits, strict=True))
+    assert after == {"cross": 0.9375, "exchange": 1.0, "difference": 1.0, "mutate": 0.875}
+
+
+PROBLEMS = {"real": Zdt1(float_layout(5)), "whole": Analytic(int_layout((1, 20), (1, 20)))}
+"""Genomes that are never drawn twice, and such that often are, in whose place others come."""
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_lineage_leads_back_to_the_first_generation(name):
+    """Serials are unique and rise; parents were judged before their children."""
+    generations = list(evolve(PROBLEMS[name], settings(16, 12)))
+    born = {}
+    for generation in generations:
+        for serial, mother, father, code in generation.population.lineage.tolist():
+            born.setdefault(serial, (generation.number, mother, father, code))
+    assert set(born) <= set(range(16 * 13))
+    for serial, (number, mother, father, code) in born.items():
+        assert serial // 16 == number
+        assert mother < 16 * number
+        assert father < 16 * number
+        if OPERATORS[code] in ("cross", "exchange"):
+            assert min(mother, father) >= 0
+        if OPERATORS[code] in ("sample", "published", "immigrate"):
+            assert mother == father == UNKNOWN
+    kinds = {OPERATORS[code] for _, _, _, code in born.values()}
+    assert {*ADAPTED, "sample", *["immigrate"] * (name == "whole")} <= kinds
+
+
+OPTIONS = ("a", "b", "c", "d", "e")
+LAYOUT = GenomeLayout(
+    (
+        Gene("kind", "int", 0, 4, 1, options=OPTIONS),
+        Gene("some", "int", 1, 3, 2, options=OPTIONS),
+        Gene("stepped", "float", 0.0, 0.3, 0.1, step=0.1),
+        Gene("real", "float", 0.0, 1.0, 0.5),
+        Gene("length", "int", 2, 9, 5),
+    )
+)
+STEPPED = {0.0, 0.1, 0.2, 0.3}
+
+
+def draw_stream():
+    """A random stream."""
+    return stream(1, 1, "mutate")
+
+
+def population(count=400):
+    """Legal genomes."""
+    return sample_genomes(stream(1, 0, "initial"), LAYOUT, count)
+
+
+def vary():
+    """Children of each operator."""
+    parents, ahead, behind = population(), population()[::-1], np.roll(population(), 7, axis=0)
+    yield parents
+    yield mutate_polynomial(draw_stream(), parents, LAYOUT, eta=15, probability=1.0)
+    yield cross_simulated_binary(draw_stream(), parents, LAYOUT, eta=15, probability=1.0)
+    yield move_by_difference(draw_stream(), parents, ahead, behind, LAYOUT)
+    yield exchange_genes(draw_stream(), parents, ahead, 0.5)
+
+
+@pytest.mark.parametrize("children", list(vary()))
+def test_children_have_options_and_values_of_steps(children):
+    """Within bounds; a repair changes no bit of them."""
+    assert set(children[:, 0]) == {0.0, 1.0, 2.0, 3.0, 4.0}
+    assert set(children[:, 1]) == {1.0, 2.0, 3.0}
+    assert set(children[:, 2]) == STEPPED
+    assert repair_genomes(LAYOUT, children)[0].tolist() == children.tolist()
+
+
+def test_a_mutation_draws_another_option_each_as_likely():
+    """Whatever the old one; as often as any gene is mutated."""
+    genomes = np.repeat(LAYOUT.defaults[None], 30_000, axis=0)
+    mutants = mutate_polynomial(draw_stream(), genomes, LAYOUT, eta=63, probability=0.5)
+    counts = np.bincount(mutants[:, 0].astype(int), minlength=5)
+    assert abs(counts[1] - 15_000) < 500
+    assert np.abs(counts[[0, 2, 3, 4]] - 3750).max() < 250
+    assert set(mutants[mutants[:, 1] != 2.0, 1]) == {1.0, 3.0}
+
+
+def list_changes(genome, others):
+    """Genes in which each of others differs, with the values there."""
+    return [
+        {LAYOUT.names[g]: row[g] for g in np.flatnonzero(row != genome).tolist()} for row in others
+    ]
+
+
+def test_neighbours_are_all_other_options_and_the_next_steps():
+    """When a front is polished."""
+    genome = LAYOUT.defaults
+    changes = list_changes(genome, neighbours(LAYOUT, genome[None])[0])
+    of = {name: sorted(c[name] for c in changes if set(c) == {name}) for name in LAYOUT.names}
+    assert of["kind"] == [0.0, 2.0, 3.0, 4.0]
+    assert of["some"] == [1.0, 3.0]
+    assert of["stepped"] == [0.0, 0.2]
+    assert of["length"] == [4.0, 6.0]
+    assert len(changes) == 4 + 2 + 2 + 2 + 2
+
+
+def test_values_run_from_bound_to_bound():
+    """The high bound belongs to the grid where a step meets it, but for rounding."""
+    grid = make_lattice(SELLER, {"reward_r": 1.5, "tr_z_min": 0.3, "max_hold": 100})
+    assert grid.values[SELLER.index("reward_r")].tolist() == [0.5, 2.0, 3.5, 5.0]
+    assert len(grid.values[SELLER.index("tr_z_min")]) == 10
+    assert grid.values[SELLER.index("tr_z_min")][-1] == 3.0
+    assert grid.values[SELLER.index("max_hold")].tolist() == [4.0, 104.0, 204.0, 304.0]
+    assert grid.values[SELLER.index("ema_fast")].tolist() == [96.0]
+    assert len(grid) == 4 * 10 * 4
+
+
+def test_every_legal_point_is_judged_once(monkeypatch):
+    """In chunks of any size; points that break a constraint are counted and not judged."""
+    monkeypatch.setattr(module, "CHUNK", 7)
+    problem = Analytic(int_layout((1, 6), (1, 6), ordered=True))
+    generations = list(explore(problem, make_lattice(problem.layout, {"gene_0": 1, "gene_1": 1})))
+    asked = np.concatenate(problem.asked)
+    assert len(asked) == len(np.unique(asked, axis=0)) == 15
+    assert (asked[:, 0] < asked[:, 1]).all()
+    assert [g.number for g in generations] == list(range(6))
+    assert sum(g.rejected.get(OFF_GRID, 0) for g in generations) == 21
+
+
+@pytest.mark.parametrize("chunk", [1, 10, 10_000])
+def test_the_archive_is_the_true_front_whatever_the_chunk(monkeypatch, chunk):
+    """The same front for any chunk, never truncated."""
+    monkeypatch.setattr(module, "CHUNK", chunk)
+    problem = Zdt1(float_layout(2))
+    grid = make_lattice(problem.layout, {"gene_0": 0.05, "gene_1": 0.1})
+    *_, last = explore(problem, grid)
+    truth = problem.compute_objectives(grid.points(0, len(grid)))
+    truth = truth[moocore.is_nondominated(truth)]
+    objectives = last.archive.objectives
+    assert sorted(map(tuple, truth.tolist())) == sorted(map(tuple, objectives.tolist()))
+    assert len(grid) == 21 * 11
+
+
+def test_an_interrupted_grid_goes_on_with_the_same_bits(monkeypatch):
+    """From any chunk on."""
+    monkeypatch.setattr(module, "CHUNK", 16)
+    problem = HalfForbidden(float_layout(2))
+    grid = make_lattice(problem.layout, {"gene_0": 0.1, "gene_1": 0.1})
+    whole = list(explore(problem, grid))
+    for generation in whole:
+        rest = list(explore(problem, grid, resume_from=generation))
+        assert bits(rest) == bits(whole[generation.number + 1 :])
+
+
+COUNTS = st.integers(0, 2**53 - 1)
+FLOATS = st.floats(allow_nan=False)
+
+
+@given(COUNTS, FLOATS, COUNTS, COUNTS, st.lists(FLOATS), COUNTS)
+def test_numbers_lead_back(evaluated, best, grown, stirred, credits, seed):
+    """Every field keeps every bit, whatever the number of operators and objectives."""
+    low, high = np.random.default_rng(seed).normal(size=(2, 1 + seed % 5))
+    memory = Memory(evaluated, best, grown, stirred, tuple(credits), low, high)
+    copied = from_numbers(to_numbers(memory), len(low))
+    assert to_numbers(copied).tobytes() == to_numbers(memory).tobytes()
+    assert copied.credits == memory.credits
+    assert (copied.evaluated, copied.grown_at, copied.stirred_at) == (evaluated, grown, stirred)
+    assert copied.low.tobytes() == low.tobytes()
+
+
+def open_stream():
+    """The same stream at its start, every time."""
+    return stream(11, 2, "mutate")
+
+
+def test_better_rank_wins_then_wider_crowding():
+    """In every tournament between the two, the same one wins."""
+    by_rank = Ranking(np.array([1, 0]), np.array([np.inf, 0.0]))
+    by_crowding = Ranking(np.array([0, 0]), np.array([0.5, 2.0]))
+    for ranking in (by_rank, by_crowding):
+        assert {1} == set(select_parents(open_stream(), ranking, 50).tolist())
+
+
+def test_every_individual_takes_part_equally_often():
+    """With as many parents as individuals, the best is chosen exactly twice and the worst never."""
+    ranking = Ranking(np.arange(64), np.zeros(64))
+    chosen = np.bincount(select_parents(open_stream(), ranking, 64), minlength=64)
+    assert chosen[0] == 2
+    assert chosen[63] == 0
+    assert chosen.max() == 2
+
+
+def test_neighbours_differ_in_one_gene_by_one_step():
+    """Whole genes by 1, others by a part of their span, each direction once."""
+    layout = int_layout((1, 9), (5, 5), (1, 4))
+    near, origins = neighbours(layout, np.array([[4.0, 5.0, 1.0]]))
+    assert sorted(map(tuple, near.tolist())) == [(3, 5, 1), (4, 5, 2), (5, 5, 1)]
+    assert origins.tolist() == [0, 0, 0]
+    near, _ = neighbours(float_layout(1), np.array([[0.5]]))
+    assert near.ravel().tolist() == [0.5 + 1 / STEPS, 0.5 - 1 / STEPS]
+
+
+def test_polish_only_adds():
+    """What the polished front dominates contains what the front did."""
+    problem = Zdt1(float_layout(4))
+    *_, last = evolve(problem, settings(20, 15))
+    archive, count = polished_front(problem, last, at_most=500, keep=1000)
+    box = np.zeros(2), np.array([1.1, 10.0])
+    before, after = (hypervolume(a.objectives, *box) for a in (last.archive, archive))
+    assert after > before
+    assert 0 < count <= 500
+    made = archive.lineage[archive.lineage[:, 3] == OPERATORS.index("polish")]
+    assert len(made)
+    assert (made[:, 0] >= 320).all()
+    assert set(made[:, 1].tolist()) <= set(last.archive.lineage[:, 0].tolist())
+
+
+def test_words_have_the_key_of_the_law():
+    """The key is the seed, and the index above sixteen bits of purpose."""
+    for purpose in ("null_body", "null_gap", "bootstrap", "reorder", "near", "null_mirror"):
+        key = np.array([7, 5 << 16 | PURPOSES[purpose]], dtype=np.uint64)
+        expected = np.random.Philox(key=key).random_raw(9)
+        assert expected.tolist() == draw_words(7, 5, purpose, 9).tolist()
+
+
+def test_the_largest_word_stays_inside():
+    """A unit is below 1, and a place among m is at most m - 1."""
+    edges = np.array([0, 2**64 - 1, 2**63], dtype=np.uint64)
+    assert scale_to_unit(edges).tolist() == [0.0, 1 - 2.0**-53, 0.5]
+    assert scale_to_index(edges, 3).tolist() == [0, 2, 1]
+    assert scale_to_index(edges, 1).tolist() == [0, 0, 0]
+    assert scale_to_index(edges, 2**53).tolist() == [0, 2**53 - 1, 2**52]
+
+
+@pytest.mark.parametrize("counts", [{}, {"mutate": 23, "select": 3}, {"mutate": 1}])
+def test_numbers_drawn_ahead_are_those_of_the_stream(counts):
+    """In whatever shapes they are taken, fewer or more than were drawn at once."""
+    draws = Draws(MAX_SEED)
+    for generation, n_taken in ((3, 6), (4, 60), (5, 0), (MAX_GENERATION, 6), (3, 7)):
+        draws.switch_generation(generation).ahead(counts)
+        found = [draws("mutate").random((2, 3, 3)).ravel(), draws("mutate").random((n_taken,))]
+        draws.ahead(counts)
+        found += [draws("mutate").random((5,)), [float(draws("select").random())]]
+        expected = [stream(MAX_SEED, generation, "mutate").random(18 + n_taken + 5)]
+        expected.append(stream(MAX_SEED, generation, "select").random(1))
+        assert np.concatenate(expected).tolist() == np.concatenate(found).tolist()
+
+
+@pytest.mark.parametrize("n_taken", [0, 30, 45, 46, 200])
+def test_numbers_that_a_thread_draws_for_the_next_generation_are_its_own(n_taken):
+    """Whether fewer are asked for or more, and for none where another generation follows."""
+    with ThreadPoolExecutor(1) as thread:
+        draws = Draws(5, thread)
+        for generation, then in ((1, 2), (2, 3), (3, 9), (9, 2)):
+            draws.switch_generation(generation).ahead({"mutate": 40, "select": 0})
+            draws.begin_next()
+            draws.switch_generation(then).ahead({"mutate": n_taken, "redraw": 7})
+            found = [draws("mutate").random((n,)) for n in (n_taken, 50)]
+            expected = stream(5, then, "mutate").random(n_taken + 50)
+            assert expected.tolist() == np.concatenate(found).tolist()
+            assert (
+                draws("redraw").random((7,)).tolist()
+                == stream(5, then, "redraw").random(7).tolist()
+            )
+
+
+def find_stop(problem, generations=60, seconds=0.0, **limits):
+    """Generation and reason at which a search would end."""
+    wanted = settings(10, generations, **limits)
+    for generation in evolve(problem, wanted):
+        why = stop_reason(wanted, generation, seconds)
+        if why:
+            return generation.number, why
+    return generations, ""
+
+
+@pytest.mark.parametrize(("limit", "last"), [(9, 0), (10, 0), (39, 2), (40, 3), (41, 3)])
+def test_evaluations_are_never_exceeded(limit, last):
+    """The next generation begins only when all of it is within the limit."""
+    assert find_stop(Zdt1(float_layout(3)), max_evaluations=limit) == (last, "max_evaluations")
+
+
+def test_a_plateau_is_so_many_generations_without_growth():
+    """A search that finds nothing feasible never grows, so it ends at once after that many."""
+    assert find_stop(Hopeless(float_layout(2)), plateau=7) == (7, "plateau")
+
+
+def test_seconds_stop_after_the_generation():
+    """Time that has passed ends a search; time that has not does not."""
+    problem = Zdt1(float_layout(3))
+    assert find_stop(problem, seconds=2.0, max_seconds=2.0) == (0, "max_seconds")
+    assert find_stop(problem, generations=3, seconds=1.9, max_seconds=2.0) == (3, "")

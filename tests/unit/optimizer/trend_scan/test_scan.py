@@ -1,14 +1,26 @@
-"""The scan: classes of symbols, their order, and what it refuses."""
+"""The scan: classes of symbols against a walk that reads like the law, and what is kept."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from optimizer.errors import ParityError
+from optimizer.trend_scan import history as memory_module
 from optimizer.trend_scan import scan as scan_module
+from optimizer.trend_scan.history import build_key
 from optimizer.trend_scan.params import ScanParams
-from tests.support.scanning import list_bits, pieces, scan_markets, symbol
+from optimizer.trend_scan.result import (
+    DIRECTIONS,
+    WORDS,
+    classify_bars,
+    find_directions,
+    run_starts,
+)
+from tests.support.scanning import DEFAULTS, list_bits, pieces, scan_markets, symbol
 
 LAW_HASH = "38b2b5ec8db8172173447a08b056ce40550e370e054f3d37f0f6f26cfc1453f2"
 
@@ -87,3 +99,105 @@ def test_a_single_wrong_bit_shows_nothing_and_keeps_nothing(turn, monkeypatch, t
     with pytest.raises(ParityError, match="AAA"):
         scan_markets(symbol(), folder=tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+BARS = symbol(length=600)
+
+
+def read_all(folder):
+    """Contents of a folder's files by name."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_a_second_scan_and_one_of_the_past_leave_the_file_as_it_is(tmp_path):
+    """The same rows again, and none is compared with a later one."""
+    before = scan_markets(BARS, folder=tmp_path)
+    kept = read_all(tmp_path)
+    again = scan_markets(BARS, folder=tmp_path)
+    assert (again.compared, list_bits(again)) == (1, list_bits(before))
+    past = scan_markets(BARS.until(300), folder=tmp_path)
+    assert (past.changes, past.compared) == ((), 0)
+    assert read_all(tmp_path) == kept
+
+
+def turn_bit(place):
+    """A damage of one bit."""
+    return lambda content: content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [turn_bit(0), turn_bit(40), turn_bit(-2), lambda content: content[:-9], lambda _: b""],
+    ids=["hash", "said", "end", "cut", "empty"],
+)
+def test_a_damaged_file_is_noted_and_kept_anew(damage, tmp_path):
+    """No change is seen then."""
+    scan_markets(BARS.until(400), folder=tmp_path)
+    (path,) = tmp_path.iterdir()
+    path.write_bytes(damage(path.read_bytes()))
+    scan = scan_markets(BARS, folder=tmp_path)
+    assert (len(scan.notes), scan.compared) == (1, 0)
+    assert "damaged" in scan.notes[0]
+    assert scan_markets(BARS, folder=tmp_path).compared == 1
+
+
+def test_other_questions_have_classes_of_their_own(tmp_path, monkeypatch):
+    """Parameters, form, start, source, timeframe and version decide a file; thresholds do not."""
+    scan_markets(symbol(), folder=tmp_path)
+    scan_markets(symbol(), folder=tmp_path, question=ScanParams({}, 0.2, -0.2))
+    assert len(read_all(tmp_path)) == 1
+    for bars, other in (
+        (symbol(), {"question": ScanParams({"ema_len": 27})}),
+        (symbol(), {"question": ScanParams({}, is_script=True)}),
+        (symbol(), {"start": "1970-01-02"}),
+        (replace(symbol(), source="csv:other"), {}),
+        (replace(symbol(), timeframe_ns=60 * 10**9), {}),
+    ):
+        assert scan_markets(bars, folder=tmp_path, **other).compared == 0
+    assert len(read_all(tmp_path)) == 6
+    before = build_key(DEFAULTS.kind.name, DEFAULTS.parameters)
+    monkeypatch.setattr(memory_module, "VERSION", memory_module.VERSION + 1)
+    assert build_key(DEFAULTS.kind.name, DEFAULTS.parameters) != before
+
+
+def test_a_change_since_the_last_scan_has_both_classes_and_times(tmp_path):
+    """By the same thresholds alone; bars before 1970, whose times are below zero, too."""
+    bars = replace(symbol(), timestamp=symbol().timestamp - 10**18)
+    now = scan_markets(bars, history=2).symbols[0]
+    first = scan_markets(bars.until(now.since_bar), folder=tmp_path)
+    assert (first.changes, first.compared) == ((), 0)
+    wide = ScanParams({}, 1.0, -1.0)
+    assert scan_markets(bars, folder=tmp_path, question=wide).compared == 0
+    (change,) = scan_markets(bars, folder=tmp_path).changes
+    assert (change.symbol, change.was, change.now) == ("AAA", now.history[0].class_, now.class_)
+    assert (change.was_at, change.since) == (first.symbols[0].last, now.since)
+    again = scan_markets(bars, folder=tmp_path)
+    assert (again.changes, again.compared) == ((), 1)
+
+
+VALUES = st.sampled_from([-1.0, -0.2, -0.1, -0.05, 0.0, 0.05, 0.1, 0.2, 1.0])
+ROWS = st.tuples(st.integers(0, 3), st.lists(VALUES, min_size=1, max_size=40)).map(
+    lambda drawn: np.array([math.nan] * drawn[0] + drawn[1])
+)
+THRESHOLDS = st.tuples(VALUES, VALUES).map(lambda pair: (max(pair), min(pair)))
+
+
+@given(ROWS, THRESHOLDS)
+def test_classes_directions_and_runs_are_those_of_the_law(row, thresholds):
+    """At every bar, values at a threshold and unknown ones among them."""
+    (high, low), direction = thresholds, ""
+    classes, directions = [], []
+    for t, value in enumerate(row):
+        word = "long" if value > high else "short" if value < low else "neutral"
+        classes.append("" if math.isnan(value) else word)
+        before = row[t - 1] if t else math.nan
+        if value > high and before <= high:
+            direction = "long"
+        elif value < low and before >= low:
+            direction = "short"
+        directions.append(direction)
+    codes = classify_bars(row, high, low)
+    assert classes == [WORDS[code] for code in codes.tolist()]
+    assert directions == [DIRECTIONS[code] for code in find_directions(row, high, low).tolist()]
+    starts = [t for t in range(len(row)) if t == 0 or classes[t] != classes[t - 1]]
+    assert starts == run_starts(codes).tolist()
