@@ -17,9 +17,9 @@ from optimizer.cli.app import app
 from optimizer.goals.objectives import OBJECTIVES
 from strategy import STRATEGIES
 from strategy.indicator_registry import COMPUTED_COLUMNS, KINDS
+from tests.bench.planted_faults import FAULTS, require_texts
 from tests.support.commands import SHIPPED
-
-ROOT = Path(__file__).parents[2]
+from tests.support.paths import ROOT
 
 PACKAGES = (data, strategy, engine, optimizer)
 
@@ -85,6 +85,11 @@ def test_hosts_are_spoken_to_in_two_files():
     pattern = re.compile(r"^ *(import|from) +(distributed|dask)\b", re.MULTILINE)
     paths = [str(p.relative_to(ROOT)) for p in source_files() if pattern.search(p.read_text())]
     assert paths == ["optimizer/cluster/dask_client.py"]
+
+
+def test_a_planted_fault_stands_once_in_its_file():
+    """What moves a line moves the fault that is made of it."""
+    require_texts(FAULTS)
 
 
 def test_files_stay_readable():

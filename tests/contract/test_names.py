@@ -4,9 +4,8 @@ import ast
 import re
 from collections import defaultdict
 from functools import cache
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.support.paths import ROOT
 
 PARTICIPLE = re.compile(
     r"(?!embed|exceed|feed|need|proceed|seed|speed|breed)[a-z]{2,}ed"

@@ -3,15 +3,13 @@
 import atexit
 import os
 from functools import cache
-from pathlib import Path
 
 import pytest
 
 from engine.devices import why_absent
 from tests.support.commands import start
 from tests.support.forking import Forking
-
-ROOT = Path(__file__).parents[2]
+from tests.support.paths import ROOT
 
 INTERPRETED = {"TRITON_INTERPRET": "1"}
 """Chosen when Triton is imported, which is why these are processes."""

@@ -22,9 +22,9 @@ from pathlib import Path
 
 from optimizer.errors import StoreError
 from optimizer.store import RunStore
+from tests.support.paths import ROOT
 from tests.support.recording import HEADER, make_generation
 
-ROOT = Path(__file__).parents[2]
 ENDLESS = 10**6
 PROGRAM = "import sys; from {0.__module__} import {0.__name__} as f; f(*sys.argv[1:])"
 MARK = "KILLS_CASE"
