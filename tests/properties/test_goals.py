@@ -1,12 +1,21 @@
-"""Laws of goals: who keeps what was asked stands before who does not, and NaN never counts."""
+"""Laws of goals, of what a shell completes, and of differences between records."""
+
+import os
+import subprocess
+from pathlib import Path
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from data.shell import quote_word, write_command
 from engine.accounts.metrics import METRICS, MetricTable
+from optimizer.cli.notes import wrap_text
 from optimizer.goals.constraints import Constraint, over_windows, parse_constraint
 from optimizer.goals.objectives import OBJECTIVES, Goals
+from optimizer.printable import clean_text
+from optimizer.run.record import different_lines
+from optimizer.store.payload import encode
 
 VALUES = st.one_of(
     st.floats(allow_nan=True, allow_infinity=True),
@@ -74,3 +83,61 @@ def test_who_is_feasible_keeps_everything_that_must_hold(world):
 def test_a_constraint_reads_back_as_itself(constraint):
     """Whatever its bound is, in every bit."""
     assert parse_constraint(constraint.text) == constraint
+
+
+HOSTILE = st.lists(
+    st.one_of(
+        st.sampled_from([*"-~!$`'\"\\ \n\t*?#&|;<>(){}[]=%^", "$(id)", "\u202e", "\udce9"]),
+        st.characters(exclude_categories=["Cs"], exclude_characters="\0"),
+        st.integers(0x80, 0xFF).map(lambda byte: os.fsdecode(bytes([byte]))),
+    ),
+    min_size=1,
+).map("".join)
+
+
+@settings(max_examples=30)
+@given(words=st.lists(HOSTILE, min_size=1, max_size=8), width=st.integers(10, 100))
+def test_words_are_pasted_as_they_are(words, width):
+    """Also where a terminal is narrow and shows no sign that commands it; none is a flag."""
+    words = [os.fsdecode(os.fsencode(word)) for word in words]
+    paths = [Path(word) for word in words if word.strip("/") and "/" not in word]
+    line = write_command("judge", *words, *paths)
+    assert clean_text(line, "") == line
+    for word in filter(lambda word: "'" in word, map(quote_word, words)):
+        assert word in wrap_text(f"see {word} there", width)
+    program = line.removeprefix("python -m optimizer judge")
+    shown = subprocess.run(["bash", "-c", f"printf '%s\\0' {program}"], capture_output=True)
+    read = [os.fsdecode(word) for word in shown.stdout.split(b"\0")[:-1]]
+    assert shown.stderr == b""
+    assert read[: len(words)] == words
+    assert [Path(word) for word in read[len(words) :]] == paths
+    assert not [word for word in read[len(words) :] if word.startswith("-")]
+
+
+LEAVES = (
+    st.none()
+    | st.booleans()
+    | st.integers(-2, 2)
+    | st.sampled_from([0.0, -0.0, 1.0, 0.5])
+    | st.sampled_from(["", "a", "name", "(absent)", "1"])
+)
+RECORDS = st.recursive(
+    LEAVES,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["name", "a", "threads"]), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@given(RECORDS, RECORDS)
+@example(0.0, -0.0)
+@example([1], [True])
+@example({"a": "(absent)"}, {})
+@example(["a", "a"], ["a"])
+def test_no_difference_is_skipped(one, other):
+    """Whatever is nested in what, and whatever it is called."""
+    same = encode(one, what="one") == encode(other, what="other")
+    assert (different_lines(one, other) == ()) is same
+    assert different_lines(one, one) == ()

@@ -1,6 +1,7 @@
-"""What is shown: progress, words of numbers and grades, and text that commands no terminal."""
+"""What is shown: progress, words of numbers, text that commands no terminal, processes."""
 
 import io
+import os
 import re
 import sys
 from types import SimpleNamespace
@@ -19,6 +20,7 @@ from optimizer.formatting import EXPECTED, MEANINGS
 from optimizer.goals.objectives import OBJECTIVES
 from optimizer.grades import GRADE_WORDS, GRADES
 from optimizer.printable import clean_values, printable
+from optimizer.processes import ROOT, safe_variables
 from optimizer.run.runner import SearchPace
 from optimizer.showing import choose_show
 from optimizer.store.result import FIGURES
@@ -186,3 +188,12 @@ def test_other_text_is_as_it_was():
     """Words that only sound like a secret."""
     for text in ("https://host/a:b", "seed: recorded 1, now 2", 'write api_key = "..." into x', ""):
         assert printable(text) == text
+
+
+def test_a_child_finds_our_packages_where_this_process_found_them(tmp_path, monkeypatch):
+    """Another checkout that an environment names comes after the working folder, as here."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(sys, "path", ["", str(tmp_path)])
+    assert safe_variables()["PYTHONPATH"].split(os.pathsep) == [ROOT, str(tmp_path)]
+    monkeypatch.chdir(tmp_path)
+    assert safe_variables()["PYTHONPATH"].split(os.pathsep) == [ROOT]

@@ -1,16 +1,21 @@
-"""Rules of the plain bracket, one a row, on the reference and on cores.
+"""Rules of one trade by hand: the first that applies, quarters of an hour, sessions, payments."""
 
-A bar of high volume signals at bar 3; the stop stands at 97, the target at 106, the risk is 3.
-"""
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from data.bars import Window
+from data.bars import Bars, Payments, Window
+from data.point_in_time import DatedNumbers
+from data.timeframe import DAY_NS, MINUTE_NS
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import REASONS
+from strategy import words as w
+from tests.support.finer import make_coarse
+from tests.support.ledgers import make_flat_bars
 from tests.support.markets import PAPER_SPEC, QUIET, SIGNAL, paper_market
 from tests.support.references import trade_once
+from tests.support.worlds import make_bars
 
 FREE = Costs(fee_bp=0.0, slippage_bp=0.0)
 CALM = QUIET[:4]
@@ -91,3 +96,211 @@ def test_a_rule_by_hand(name):
         (t.signal_bar, t.entry_bar, t.exit_bar, REASONS[t.reason], t.exit) for t in found
     ] == trades
     assert ledger.rejected == rejected
+
+
+STILL = (100.0, 100.5, 99.5, 100.0)
+QUARTER_NS = 900 * 10**9
+ASKS = np.array([0, 1, 0, 0, 0, 0.0])
+"""Hours whose close asks for an entry: the second; hour 2 is read below."""
+
+PARTS = {"stop": w.share(0.03), "target": w.share(0.06)}
+BUY_STOP = {"entry": w.stop_at(w.column("level"))}
+BUY_LIMIT = {"entry": w.limit_at(w.column("level"))}
+FIFTY = {"account": w.account(1000, w.equity_share(50))}
+
+
+def make_hours(*quarters, level=102.0):
+    """Six hours of calm quarters, but for those of hour 2."""
+    rows = np.array([STILL] * 24, np.float64)
+    rows[8 : 8 + len(quarters)] = quarters
+    times = np.arange(24, dtype=np.int64) * QUARTER_NS
+    bars = Bars(times, *rows.T, np.ones(24), symbol="PAPER", timeframe_ns=QUARTER_NS)
+    return replace(make_coarse(bars), extra={"asks": ASKS, "level": np.full(6, level)})
+
+
+BY_QUARTERS = {
+    "target before the stop": ({}, [STILL, (100, 107, 99.5, 101), (100, 101, 96, 97)],
+                               ("target", 106.0, 1, 2)),
+    "stop before the target": ({}, [STILL, (100, 101, 96, 97), (97, 107, 97, 106)],
+                               ("stop", 97.0, 1, 2)),
+    "both in one quarter": ({}, [STILL, (100, 107, 96, 106)], ("stop", 97.0, 1, 2)),
+    "gap of a quarter": ({}, [STILL, (96, 98, 95, 97)], ("stop_gap", 96.0, 1, 2)),
+    "gap at an hour's open": ({}, [STILL, STILL, STILL, STILL, (96, 98, 95, 97)],
+        ("stop_gap", 96.0, 1, 3)),
+    "low before a stop fills": (BUY_STOP, [(100, 101, 95, 100), (100, 103, 100, 103)],
+                                ("end", 100.0, 4, 5)),
+    "high before a limit fills": (BUY_LIMIT, [(100, 109, 99, 100), (100, 100, 97, 98)],
+                                  ("end", 100.0, 4, 5)),
+    "target after a limit fills": (BUY_LIMIT, [(100, 100, 97, 98), (98, 109, 98, 100)],
+                                   ("target", 103.88, 1, 2)),
+    "target within a limit's quarter": (BUY_LIMIT, [(100, 109, 97, 98), (98, 99, 98, 99)],
+                                        ("end", 100.0, 4, 5)),
+    "gap of a quarter that costs the account": (FIFTY, [STILL, (97.5, 98, 95, 97)],
+                                                ("margin", 97.5, 1, 2)),
+    "opens beyond a stop order": (BUY_STOP, [STILL, (103, 104, 102, 103), STILL],
+                                  ("stop", 103 * 0.97, 1, 2)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BY_QUARTERS)
+def test_an_hour_is_read_by_its_quarters(name):
+    """Reason, price, hours held and the hour of the exit of the only trade."""
+    parts, quarters, expected = BY_QUARTERS[name]
+    hours = make_hours(*quarters, level=98.0 if parts is BUY_LIMIT else 102.0)
+    strategy = w.strategy("Asks once.", long=w.column("asks") > 0, **PARTS, **parts)
+    (ledger,) = trade_once(strategy, [hours], costs=FREE)
+    (reason,), (price,) = ledger.reason.tolist(), ledger.exit.tolist()
+    assert (REASONS[reason], price, ledger.held[0], ledger.exit_bar[0]) == expected
+    assert ledger.coarse == 0
+
+
+MONDAY_NS = 19_730 * DAY_NS  # 2024-01-08
+NEW_YORK = "America/New_York"
+
+
+def evenings(signals):
+    """Half hours from 18:00 to before 17:00 of the next day in New York's winter, from Monday on.
+
+    Volume stands in the bars that open at the moments of `signals`, minutes since Monday 00:00.
+    """
+    days = [1440 * day + np.arange(18 * 60, 1440 + 17 * 60, 30) for day in range(3)]
+    minutes = np.concatenate(days)
+    high, low = (np.full(len(minutes), price) for price in (101.0, 99.0))
+    bars = make_flat_bars(*[100.0] * len(minutes), step_ns=30 * MINUTE_NS, high=high, low=low)
+    times, volume = MONDAY_NS + (minutes + 5 * 60) * MINUTE_NS, np.isin(minutes, signals)
+    return replace(bars, timestamp=times, volume=volume * 1.0), minutes
+
+
+def leave(session, **further):
+    """A strategy that enters after bars with volume and leaves by the clock."""
+    return w.strategy("Out.", long=w.volume >= 1, stop=w.share(0.5), session=session, **further)
+
+
+def list_minutes(strategy, bars, minutes):
+    """Minutes at which each trade's entry and exit bars open, and why it left."""
+    (ledger,) = trade_once(strategy, [bars])
+    reasons = [REASONS[reason] for reason in ledger.reason]
+    return list(zip(minutes[ledger.entry_bar], minutes[ledger.exit_bar], reasons, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("signal", "entry", "begun", "ends"),
+    [
+        # At 19:30 on Monday: out at the close of the half hour that reaches 16:55 on Tuesday.
+        (19 * 60, 19 * 60 + 30, "evening", 1440 + 16 * 60 + 30),
+        # After midnight the same.
+        (1440 + 60, 1440 + 90, "evening", 1440 + 16 * 60 + 30),
+        # The last bar before the pause is the one that ends it.
+        (1440 + 16 * 60, 1440 + 16 * 60 + 30, "evening", 1440 + 16 * 60 + 30),
+        # Without `begins` an evening is beyond its day's minute, and the entry bar is the last.
+        (19 * 60, 19 * 60 + 30, "midnight", 19 * 60 + 30),
+        (1440 + 60, 1440 + 90, "midnight", 1440 + 16 * 60 + 30),
+    ],
+)
+def test_a_session_ends_on_the_day_on_which_it_ends(signal, entry, begun, ends):
+    """By hand, in New York's time."""
+    bars, minutes = evenings([signal])
+    session = w.session_exit(1015, NEW_YORK, **{"begins": 1080} if begun == "evening" else {})
+    assert list_minutes(leave(session), bars, minutes) == [(entry, ends, "session")]
+
+
+def test_an_order_of_the_day_stands_over_midnight():
+    """A stop order of Monday 19:00 is filled at Tuesday 15:00, and no longer at Tuesday 18:00."""
+    for filled, begins, count in ((1440 + 15 * 60, 1080, 1), (1440 + 15 * 60, 0, 0),
+                                  (1440 + 18 * 60, 1080, 0)):  # fmt: skip
+        bars, minutes = evenings([19 * 60])
+        high = np.where(minutes == filled, 110.0, bars.high)
+        session = w.session_exit(1015, NEW_YORK, begins=begins)
+        strategy = leave(session, entry=w.stop_at(105 + 0 * w.close))
+        assert len(list_minutes(strategy, replace(bars, high=high), minutes)) == count
+
+
+HOUR_NS = 60 * MINUTE_NS
+DAY = 19_723 * DAY_NS  # 2024-01-01
+
+SETTLED = DatedNumbers(
+    DAY + np.arange(0, 25, 8) * HOUR_NS, np.array([0.5, 0.001, 0.002, 0.003]), None
+)
+
+
+def pay(rate, **further):
+    """A strategy that enters after the bar that has volume and pays funding."""
+    funding = w.funding(rate, **further)
+    return w.strategy("Pays.", long=w.volume >= 1, stop=w.share(0.5), funding=funding)
+
+
+def flat(opens, timeframe_ns, signal, numbers=SETTLED):
+    """Bars at a price of 100 with payments, and volume in the signal bar alone."""
+    bars = make_flat_bars(*[100.0] * len(opens), step_ns=timeframe_ns)
+    volume, payments = np.arange(len(opens)) == signal, {"fund": numbers.as_payments()}
+    return replace(bars, timestamp=np.asarray(opens), volume=volume * 1.0, payments=payments)
+
+
+def find_r(strategy, bars):
+    """R of the only trade."""
+    ((r,),) = (ledger.r.tolist() for ledger in trade_once(strategy, [bars], costs=FREE))
+    return r
+
+
+HOURS = DAY + np.arange(-1, 26) * HOUR_NS
+KNOWN_LATE = SETTLED._replace(known_at=SETTLED.known_at + np.array([4, 11, 2, 10]) * 10**6)
+
+
+@pytest.mark.parametrize(
+    ("opens", "timeframe_ns", "signal"),
+    [
+        (HOURS, HOUR_NS, 1),
+        # No bar opens at 08:00 and 16:00: they belong to 11:00 and 17:00.
+        (np.delete(HOURS, [8, 9, 10, 11, 17]), HOUR_NS, 1),
+        # All three lie in one day and belong to the next one's open.
+        (DAY + np.arange(-2, 4) * DAY_NS, DAY_NS, 1),
+    ],
+    ids=["hours", "a hole", "days"],
+)
+@pytest.mark.parametrize("numbers", [SETTLED, KNOWN_LATE], ids=["on time", "milliseconds late"])
+def test_each_payment_is_charged_at_its_own_time(opens, timeframe_ns, signal, numbers):
+    """Rates of 0.001, 0.002, 0.003 on 100 at a risk of 50 cost 0.012 R, the 0.5 before nothing."""
+    bars = flat(opens, timeframe_ns, signal, numbers)
+    assert find_r(pay(w.payments("fund")), bars) == pytest.approx(-0.012, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("every", "opens", "timeframe_ns", "expected"),
+    [
+        (480, HOURS, HOUR_NS, 3),
+        # Three settlements within each day; the trade is held from the first day to the last.
+        (480, DAY + np.arange(-2, 4) * DAY_NS, DAY_NS, 9),
+        # A hole over 08:00 and 16:00: both are due at 17:00.
+        (480, np.delete(HOURS, range(8, 18)), HOUR_NS, 3),
+        (None, HOURS, HOUR_NS, 24),
+    ],
+    ids=["hours", "days", "a hole", "each bar"],
+)
+def test_a_fixed_rate_is_charged_each_time_that_it_is_due(every, opens, timeframe_ns, expected):
+    """A rate of 0.001 on 100 at a risk of 50 costs 0.002 R for each multiple of 480 minutes.
+
+    A rate that is a row is charged once a bar, and so is a borrowing fee.
+    """
+    bars = flat(opens, timeframe_ns, 1)
+    assert find_r(pay(0.001, every=every), bars) == pytest.approx(-0.002 * expected, abs=1e-15)
+    once = sum(np.diff(opens[2:] // ((every or 1) * MINUTE_NS)) > 0)
+    row = pay(0.001 + 0 * w.close, every=every)
+    assert find_r(row, bars) == pytest.approx(-0.002 * once, abs=1e-15)
+    held = replace(row, funding=None, borrow=w.borrow(0.001, every))
+    assert find_r(held, bars) == find_r(row, bars)
+
+
+def test_bars_differ_by_payments_that_they_can_charge():
+    """Those of the first bar and before are charged to nobody, nor are those after the last."""
+    bars = make_bars(1, 50)
+    first, last = int(bars.timestamp[0]), int(bars.timestamp[-1])
+
+    def hash_of(times, rates):
+        payments = Payments(np.array(times), np.array(rates))
+        return replace(bars, payments={"fund": payments}).content_hash
+
+    inside = hash_of([first + MINUTE_NS], [0.1])
+    assert inside != bars.content_hash
+    assert inside == hash_of([first, first + MINUTE_NS, last + MINUTE_NS], [0.2, 0.1, 0.3])
+    assert inside != hash_of([first + MINUTE_NS], [0.2])
+    assert inside != hash_of([first + 2 * MINUTE_NS], [0.1])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import optimizer
+from data.bars import Window
 from optimizer import load_run
 from optimizer.cli.result import print_answer, print_result
 from optimizer.evidence.judge import judge_run
@@ -22,6 +23,7 @@ from optimizer.report.gallery import Charts
 from optimizer.report.model import build_page_data, choose_members
 from optimizer.report.page import pack, page_html
 from optimizer.report.pick import by_weight, compare, knee
+from optimizer.report.regimes import REGIME_BARS, UNKNOWN, find_regimes
 from optimizer.report.schedule import (
     STEP_COLUMNS,
     build_schedule_account,
@@ -40,6 +42,7 @@ from tests.support.judged import judgement, record_judgement
 from tests.support.judging import judge_briefly, recorded_run
 from tests.support.pages import unpack_page
 from tests.support.runs import open_held_out, record_run
+from tests.support.series import make_bars
 
 
 @pytest.fixture(scope="module")
@@ -429,3 +432,57 @@ def test_a_notebook_shows_a_run_by_its_verdict(example_run, tmp_path):
     assert "As good on 2 of 3 shuffled markets" in shown
     assert "<table" in shown
     assert f"{len(run.members)} members" in shown
+
+
+@pytest.fixture(scope="module")
+def restless():
+    """Prices of a random walk that moves more and more."""
+    rng = np.random.Generator(np.random.PCG64(8))
+    count = 900
+    close = 100 * np.exp(np.cumsum(rng.normal(0, np.linspace(0.001, 0.01, count))))
+    ends = np.concatenate([[100.0], close[:-1]])
+    return make_bars(
+        count, open=ends, close=close, high=np.maximum(ends, close), low=np.minimum(ends, close)
+    )
+
+
+def test_regimes_are_thirds_of_trend_and_volatility(restless):
+    """By hand at one bar; each third holds a third of the bars; the first bars have none."""
+    (regime,) = find_regimes((restless,), (Window.whole(restless),)).series
+    assert (regime[:REGIME_BARS] == UNKNOWN).all()
+    steps = np.diff(np.log(restless.close))
+    behind = [steps[bar - REGIME_BARS : bar] for bar in range(REGIME_BARS, len(restless))]
+    trend, volatility = np.array([(s.sum(), s.std()) for s in behind]).T
+    expected = [
+        3 * (trend[i] > np.quantile(trend, 1 / 3))
+        + 3 * (trend[i] > np.quantile(trend, 2 / 3))
+        + (volatility[i] > np.quantile(volatility, 1 / 3))
+        + (volatility[i] > np.quantile(volatility, 2 / 3))
+        for i in range(len(behind))
+    ]
+    assert regime[REGIME_BARS:].tolist() == expected
+    assert np.ptp(np.bincount(regime[REGIME_BARS:] // 3)) <= 1
+
+
+def test_a_regime_knows_no_later_bar_but_for_its_thirds(restless):
+    """With the thirds of the same bars, later prices change nothing before them."""
+    window = Window(0, 0, 500)
+    later = make_bars(
+        len(restless),
+        **{
+            name: np.where(np.arange(len(restless)) < 500, getattr(restless, name), 7.0)
+            for name in ("open", "high", "low", "close")
+        },
+    )
+    own, other = (find_regimes((each,), (window,)).series[0][:500] for each in (restless, later))
+    assert own.tolist() == other.tolist()
+
+
+def test_trades_on_held_out_bars_are_in_no_regime(example_run):
+    """The table is of the bars that were searched, also once held-out ones were opened."""
+    run = load_run(example_run)
+    trades, table = run.trade_columns(0), run.regimes(0)
+    last = np.arange(len(trades.r)) >= len(trades.r) - 5
+    rest = run.market_regimes.tabulate(replace(trades, is_held_out=last))
+    assert rest["trades"].sum() == table["trades"].sum() - 5
+    assert rest["sum_r"].sum() == pytest.approx(table["sum_r"].sum() - trades.r[last].sum())
