@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from engine.indicators.cpu.trends import Trend, compute_trends, require_room
+from engine.indicators.cpu.trends import Trend, TrendForm, weigh_lanes
 from engine.runtime.cpu.simd4 import LANES
 from engine.runtime.cpu.threads import Threads
+from engine.runtime.lru_cache import ArrayCache
 from engine.runtime.machine import available_cores
 
 Floats = npt.NDArray[np.float64]
@@ -34,13 +35,16 @@ def trends(
     (0.282371, [0, 0, 0, 0, 0, 100])
     """
     by_number: dict[int, Trend] = {}
-    workers = Threads(available_cores(threads))
+    # Sides of a series serve once.
+    workers, form = Threads(available_cores(threads)), TrendForm(ArrayCache(0))
     groups = _group_alike(closes)
 
     def work(thread: int) -> None:
         for some in groups[thread :: min(workers.count, len(groups))]:
-            trends = compute_trends([closes[k] for k in some], parameters, is_script)
-            by_number.update(zip(some, trends, strict=True))
+            own, tuples = [closes[k] for k in some], [parameters] * len(some)
+            words = [form.find_words(close, parameters, is_script=is_script) for close in own]
+            made = weigh_lanes(own, tuples, words, is_script=is_script, has_votes=True)
+            by_number.update(zip(some, made, strict=True))
 
     if groups:
         workers.run(work, len(groups))
@@ -75,17 +79,14 @@ def rows(
         is_script: Whether to take `adaptive_trend_script`.
         device: ``cpu``, or ``cuda`` with a number or without one.
         threads: Cores; all when None.
-
-    Raises:
-        EngineError: Where prices are too large for sums over them.
     """
     if device == "cpu" or not closes:
         by_series = trends(closes, parameters, is_script=is_script, threads=threads)
         return [trend.row for trend in by_series]
     from engine.indicators.cuda.trends import compute_trend_rows
 
-    require_room(closes, parameters)
-    return compute_trend_rows(closes, parameters, is_script=is_script, device=device)
+    workers = Threads(available_cores(threads))
+    return compute_trend_rows(closes, parameters, workers, is_script=is_script, device=device)
 
 
 __all__ = ["Trend", "rows", "trends"]

@@ -9,6 +9,7 @@ from strategy.indicators.adaptive_trend import (
     FAMILIES,
     adaptive_trend,
     adaptive_trend_script,
+    average_sides,
     find_longest_length,
 )
 from strategy.indicators.bar_columns import close_location, hl2, hlc3, ohlc4, true_range
@@ -166,6 +167,9 @@ KINDS: dict[str, Kind] = {
     )
 }
 """Every indicator that reads the bars alone, by name."""
+
+TREND_SIDES = average_sides
+"""What adaptive trends of many parameters share: sides of an average."""
 
 COMPUTED_COLUMNS: dict[str, tuple[Loop, tuple[str, ...]]] = {
     "true_range": (true_range, _BAR),

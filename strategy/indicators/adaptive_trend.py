@@ -165,6 +165,11 @@ def sides(close: Floats, averages: Floats) -> Ints:
     return taken
 
 
+def average_sides(close: Floats, family: int, n: int, is_script: bool) -> Ints:
+    """The sides that one average of a family takes, [T]."""
+    return sides(close, average(close, family, n, is_script))
+
+
 def compute_steps(
     close: Floats, growth: int, decay: int, cutout: int
 ) -> tuple[Floats, Floats, float]:
@@ -200,7 +205,7 @@ def compute_signals(close: Floats, family: int, lengths: Ints, is_script: bool) 
     """Signals of a family's averages, [9, T]."""
     signals = np.zeros((LENGTHS, len(close)), np.int64)
     for j in range(LENGTHS):
-        signals[j] = sides(close, average(close, family, lengths[j], is_script))
+        signals[j] = average_sides(close, family, lengths[j], is_script)
     return signals
 
 

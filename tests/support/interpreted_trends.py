@@ -11,8 +11,11 @@ import numpy as np
 import torch
 
 from data import load_bars
+from engine.indicators.cpu.trends import TrendForm
 from engine.indicators.cuda import trends as trends_on_device
 from engine.indicators.cuda.trends import Trends, compute_trend_rows
+from engine.runtime.cpu.threads import Threads
+from engine.runtime.lru_cache import ArrayCache
 from engine.trends import rows, trends
 from strategy.rules.adaptive_trend import ADAPTIVE_TREND
 from tests.support.interpreter import repeat_nothing
@@ -25,7 +28,7 @@ SHORT = (9, 10, 9, 9, 10, 9, 0, 900, 25, 3, 40, -20, 10, 0, 5, 1000, 10, 15)
 
 def compare(close, parameters, device, work_bytes=2**30):
     """Every bit of rows of both forms."""
-    kept = Trends(close[None], work_bytes, device)
+    kept = Trends([close], TrendForm(ArrayCache(2**28)), work_bytes, device, Threads(2))
     for is_script in (False, True):
         actual = kept.rows(np.array(parameters), is_script=is_script)[:, 0].cpu().numpy()
         for values, row in zip(parameters, actual, strict=True):
@@ -39,7 +42,7 @@ def compare_many(closes, device):
         expected = rows(closes, SHORT, is_script=is_script)
         every = [f"cuda:{number}" for number in range(torch.cuda.device_count())]
         for name in every if device.type == "cuda" else ["cpu"]:
-            actual = compute_trend_rows(closes, SHORT, is_script=is_script, device=name)
+            actual = compute_trend_rows(closes, SHORT, Threads(2), is_script=is_script, device=name)
             for row_of_market, row in zip(actual, expected, strict=True):
                 assert np.ascontiguousarray(row_of_market).tobytes() == row.tobytes(), (
                     name,
@@ -61,7 +64,6 @@ def main(device):
         close = make_bars(3, 27, tick=0.5, flat=0.1).close
         compare(close, [SHORT], device)
         # Room for the sides of one form, so that the other's take their place.
-        trends_on_device.BYTES_OF_AN_AVERAGE = 1
         compare(close[:12], [SHORT], device, work_bytes=2**10)
         compare_many([make_bars(seed, 20 - seed).close for seed in range(2)], device)
     else:

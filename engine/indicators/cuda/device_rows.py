@@ -4,15 +4,17 @@ Which row lies in which slot is known to a bank (`engine.indicators.row_bank`).
 """
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 import numpy as np
 import torch
 
 from engine.backend import Ints, iter_parts
+from engine.indicators.cpu.trends import TrendForm
 from engine.indicators.cuda.row_steps import GIVEN
 from engine.indicators.cuda.step_rows import StepRows
 from engine.indicators.cuda.trends import Trends
-from engine.indicators.trend_spec import TRENDS, has_room, is_trend
+from engine.indicators.trend_spec import TRENDS, is_trend
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cuda.watchdog import move_tensor, to_device
 from strategy.expressions import Call, Expression, Higher
@@ -109,7 +111,6 @@ class SeriesRows:
         self._steps = StepRows(hosts, device, self._give, step_bytes)
         self._trends: Trends | None = None
         self._higher: dict[tuple[int, int], tuple[SeriesRows, torch.Tensor]] = {}
-        self._largest = max(float(host.series.close.max(initial=0.0)) for host in hosts)
 
     def make(self, trees: Sequence[Expression], out: torch.Tensor) -> None:
         """Make rows of trees without genes into out [n M, T]."""
@@ -129,7 +130,7 @@ class SeriesRows:
             kind: object = None
             if isinstance(tree, Higher):
                 kind = tree.minutes, tree.offset
-            elif is_trend(tree) and has_room(self._largest, _lengths(tree)):
+            elif is_trend(tree):
                 kind = TRENDS[tree.label]
             alike.setdefault(kind, []).append(number)
         for kind, numbers in alike.items():
@@ -145,9 +146,10 @@ class SeriesRows:
 
     def _compute_trends(self, calls: Sequence[Expression], *, is_script: bool) -> torch.Tensor:
         if self._trends is None:
-            # Sides, averages and what rows are made of take a share each.
-            closes = np.stack([host.series.close for host in self._hosts])
-            self._trends = Trends(closes, self._trend_bytes // 3, self._device)
+            # Sides and what rows are made of take a share each.
+            closes = [host.series.close for host in self._hosts]
+            form, most = cast(TrendForm, self._hosts[0].run), self._trend_bytes // 3
+            self._trends = Trends(closes, form, most, self._device, self._workers)
         tuples = [
             [whole(parameter) for parameter in call.parameters]
             for call in calls
@@ -224,8 +226,3 @@ class DeviceRows(GrowingRows):
     def fill(self, trees: Sequence[Expression], slots: Ints) -> None:
         """Make rows of trees without genes into slots."""
         self.put(slots, lambda some, out: self._made.make([trees[n] for n in some], out))
-
-
-def _lengths(call: Call) -> tuple[int, ...]:
-    """Base lengths of an adaptive trend's families."""
-    return tuple(whole(parameter) for parameter in call.parameters[:6])

@@ -10,7 +10,26 @@ No branch inside a loop: see `engine.conditions.cuda.kernels.evaluate_formula`.
 import triton
 import triton.language as tl
 
-from engine.indicators.cuda.trend_sides import ahead
+
+@triton.jit
+def ahead(p_values, stride, first, COUNT: tl.constexpr):
+    """Values of so many bars, loaded before a chain gets there; p_values: of bar 0."""
+    p_value = p_values + tl.cast(first, tl.int64) * stride
+    values = ()
+    for _ in tl.static_range(COUNT):
+        values = values + (tl.load(p_value),)  # type: ignore[assignment]  # noqa: RUF005
+        p_value = p_value + stride
+    return values
+
+
+@triton.jit
+def load_all(p_first, mask, other: tl.constexpr, COUNT: tl.constexpr):
+    """So many values of each lane, which lie side by side."""
+    values = ()
+    for k in tl.static_range(COUNT):
+        value = tl.load(p_first + k, mask=mask, other=other)
+        values = values + (value,)  # type: ignore[assignment]  # noqa: RUF005
+    return values
 
 
 @triton.jit
@@ -161,16 +180,7 @@ def votes_kernel(p_words, p_steps, p_flat, p_cutout, p_floor, p_kept, p_votes, n
     cutout = tl.load(p_cutout + o_row, mask=m, other=0)
     still = tl.load(p_flat + o_row, mask=m, other=1.0)
     begin = tl.zeros([LANES], tl.int64) + tl.program_id(1)
-    p_equity = p_kept + (begin * n_families + o_family) * 9
-    e0 = tl.load(p_equity, mask=m, other=1.0)
-    e1 = tl.load(p_equity + 1, mask=m, other=1.0)
-    e2 = tl.load(p_equity + 2, mask=m, other=1.0)
-    e3 = tl.load(p_equity + 3, mask=m, other=1.0)
-    e4 = tl.load(p_equity + 4, mask=m, other=1.0)
-    e5 = tl.load(p_equity + 5, mask=m, other=1.0)
-    e6 = tl.load(p_equity + 6, mask=m, other=1.0)
-    e7 = tl.load(p_equity + 7, mask=m, other=1.0)
-    e8 = tl.load(p_equity + 8, mask=m, other=1.0)
+    equities = load_all(p_kept + (begin * n_families + o_family) * 9, m, 1.0, 9)
     floor = tl.load(p_floor)
     zero = tl.zeros([LANES], tl.float64)
     held = tl.load(p_words + (begin * SEGMENT - 1) * n_families + o_family, mask=m & (begin > 0),
@@ -182,24 +192,12 @@ def votes_kernel(p_words, p_steps, p_flat, p_cutout, p_floor, p_kept, p_votes, n
         here = tl.load(p_words + at * n_families + o_family, mask=m, other=0)
         p_step = p_steps + 2 * (at * n_rows + o_row)
         up, down = tl.load(p_step, mask=m, other=1.0), tl.load(p_step + 1, mask=m, other=1.0)
-        e0 = advance_equity(e0, held, 0, up, down, still, floor)
-        e1 = advance_equity(e1, held, 1, up, down, still, floor)
-        e2 = advance_equity(e2, held, 2, up, down, still, floor)
-        e3 = advance_equity(e3, held, 3, up, down, still, floor)
-        e4 = advance_equity(e4, held, 4, up, down, still, floor)
-        e5 = advance_equity(e5, held, 5, up, down, still, floor)
-        e6 = advance_equity(e6, held, 6, up, down, still, floor)
-        e7 = advance_equity(e7, held, 7, up, down, still, floor)
-        e8 = advance_equity(e8, held, 8, up, down, still, floor)
-        num, den = add_vote(zero, zero, e0, here, 0)
-        num, den = add_vote(num, den, e1, here, 1)
-        num, den = add_vote(num, den, e2, here, 2)
-        num, den = add_vote(num, den, e3, here, 3)
-        num, den = add_vote(num, den, e4, here, 4)
-        num, den = add_vote(num, den, e5, here, 5)
-        num, den = add_vote(num, den, e6, here, 6)
-        num, den = add_vote(num, den, e7, here, 7)
-        num, den = add_vote(num, den, e8, here, 8)
+        num, den, grown = zero, zero, ()
+        for j in tl.static_range(9):
+            equity = advance_equity(equities[j], held, j, up, down, still, floor)
+            num, den = add_vote(num, den, equity, here, j)
+            grown = grown + (equity,)  # type: ignore[assignment]  # noqa: RUF005
+        equities = grown
         is_finite = den < float("inf")
         share = tl.where(is_finite, num, 0.0) / den * 100.0
         vote = tl.where(share >= 0.0, share + 0.5, share - 0.5).to(tl.int32)
@@ -240,30 +238,12 @@ def row_kernel(p_votes, p_steps, p_flat, p_settings, p_floor, p_kept, p_repeated
     least = tl.load(p_settings + 2 * n_rows + o_row, mask=m, other=0)
     still = tl.load(p_flat + o_row, mask=m, other=1.0)
     begin = tl.zeros([LANES], tl.int64) + tl.program_id(1)
-    p_equity = p_kept + (begin * n_rows + o_row) * 6
-    e0 = tl.load(p_equity, mask=m, other=1.0)
-    e1 = tl.load(p_equity + 1, mask=m, other=1.0)
-    e2 = tl.load(p_equity + 2, mask=m, other=1.0)
-    e3 = tl.load(p_equity + 3, mask=m, other=1.0)
-    e4 = tl.load(p_equity + 4, mask=m, other=1.0)
-    e5 = tl.load(p_equity + 5, mask=m, other=1.0)
-    s0, s1, s2, s3, s4, s5 = still, still, still, still, still, still
+    equities = load_all(p_kept + (begin * n_rows + o_row) * 6, m, 1.0, 6)
+    steps = equities
     if REPEATS:
-        p_step = p_repeated + (begin * n_rows + o_row) * 6
-        s0 = tl.load(p_step, mask=m, other=1.0)
-        s1 = tl.load(p_step + 1, mask=m, other=1.0)
-        s2 = tl.load(p_step + 2, mask=m, other=1.0)
-        s3 = tl.load(p_step + 3, mask=m, other=1.0)
-        s4 = tl.load(p_step + 4, mask=m, other=1.0)
-        s5 = tl.load(p_step + 5, mask=m, other=1.0)
+        steps = load_all(p_repeated + (begin * n_rows + o_row) * 6, m, 1.0, 6)
     p_before = p_votes + ((begin * SEGMENT - 1) * n_rows + o_row) * 6
-    m_before = m & (begin > 0)
-    v0 = tl.load(p_before, mask=m_before, other=1).to(tl.int32)
-    v1 = tl.load(p_before + 1, mask=m_before, other=1).to(tl.int32)
-    v2 = tl.load(p_before + 2, mask=m_before, other=1).to(tl.int32)
-    v3 = tl.load(p_before + 3, mask=m_before, other=1).to(tl.int32)
-    v4 = tl.load(p_before + 4, mask=m_before, other=1).to(tl.int32)
-    v5 = tl.load(p_before + 5, mask=m_before, other=1).to(tl.int32)
+    votes = load_all(p_before, m & (begin > 0), 1, 6)
     floor = tl.load(p_floor)
     zero = tl.zeros([LANES], tl.float64)
     first = tl.program_id(1) * SEGMENT
@@ -273,25 +253,15 @@ def row_kernel(p_votes, p_steps, p_flat, p_settings, p_floor, p_kept, p_repeated
         p_step = p_steps + 2 * (at * n_rows + o_row)
         up, down = tl.load(p_step, mask=m, other=1.0), tl.load(p_step + 1, mask=m, other=1.0)
         is_later = cutout < t
-        e0, s0 = follow(e0, s0, v0, is_later, up, down, still, floor, REPEATS)
-        e1, s1 = follow(e1, s1, v1, is_later, up, down, still, floor, REPEATS)
-        e2, s2 = follow(e2, s2, v2, is_later, up, down, still, floor, REPEATS)
-        e3, s3 = follow(e3, s3, v3, is_later, up, down, still, floor, REPEATS)
-        e4, s4 = follow(e4, s4, v4, is_later, up, down, still, floor, REPEATS)
-        e5, s5 = follow(e5, s5, v5, is_later, up, down, still, floor, REPEATS)
-        p_vote = p_votes + (at * n_rows + o_row) * 6
-        v0 = tl.load(p_vote, mask=m, other=0).to(tl.int32)
-        v1 = tl.load(p_vote + 1, mask=m, other=0).to(tl.int32)
-        v2 = tl.load(p_vote + 2, mask=m, other=0).to(tl.int32)
-        v3 = tl.load(p_vote + 3, mask=m, other=0).to(tl.int32)
-        v4 = tl.load(p_vote + 4, mask=m, other=0).to(tl.int32)
-        v5 = tl.load(p_vote + 5, mask=m, other=0).to(tl.int32)
-        num, den = cast_vote(zero, zero, e0, v0, most, least)
-        num, den = cast_vote(num, den, e1, v1, most, least)
-        num, den = cast_vote(num, den, e2, v2, most, least)
-        num, den = cast_vote(num, den, e3, v3, most, least)
-        num, den = cast_vote(num, den, e4, v4, most, least)
-        num, den = cast_vote(num, den, e5, v5, most, least)
+        here = load_all(p_votes + (at * n_rows + o_row) * 6, m, 0, 6)
+        num, den, grown, taken = zero, zero, (), ()
+        for k in tl.static_range(6):
+            equity, step = follow(equities[k], steps[k], votes[k], is_later, up, down, still,
+                                  floor, REPEATS)  # fmt: skip
+            num, den = cast_vote(num, den, equity, here[k], most, least)
+            grown = grown + (equity,)  # type: ignore[assignment]  # noqa: RUF005
+            taken = taken + (step,)  # type: ignore[assignment]  # noqa: RUF005
+        equities, steps, votes = grown, taken, here
         is_finite = den < float("inf")
         value = tl.where(is_finite, tl.where(is_finite, num, 0.0) / den + 0.0, 0.0)
         value = tl.where(cutout <= t, value, float("nan"))

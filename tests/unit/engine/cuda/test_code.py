@@ -24,7 +24,7 @@ from engine.accounts.ledger import EXIT_PLACES
 from engine.conditions.cuda import candidates, kernels, signals
 from engine.conditions.cuda.expression_vm import TURNED
 from engine.cuda import validate
-from engine.indicators.cuda import row_kernels, trend_layers, trend_sides
+from engine.indicators.cuda import row_kernels, trend_layers
 from engine.indicators.cuda.row_steps import FINITE, SESSIONS, WINDOWS
 from engine.positions.cpu.block_minmax import Extremes
 from engine.positions.cpu.orders import OrderRules
@@ -203,13 +203,6 @@ KERNELS = {
     "order": (merging.order_kernel, {"TIES": True, "WINDOWS": 32, "SIDE": 64, "BLOCKS": 64}),
     "arrange": (merging.arrange_kernel, {"BLOCK": 256, "BLOCKS": 64}),
     "counts": (merging.count_kernel, {"N_OUT": 19, "COLUMNS": 32, "WINDOWS": 16}),
-    **{
-        f"window, {form}": (trend_sides.window_kernel, {"FORM": form, "LANES": 32})
-        for form in range(5)
-    },
-    "chain": (trend_sides.chain_kernel, {"SEGMENT": 64, "UNROLL": 32, "LANES": 32}),
-    "averages": (trend_sides.averages_kernel, {"SEGMENT": 64, "LANES": 32}),
-    "sides": (trend_sides.sides_kernel, {"TILE": 1024}, {"p_rows": I32}),
     "words": (trend_layers.words_kernel, {"PER_ROW": 6, "LENGTHS": 9, "TILE": 64, "LANES": 32},
         {"p_words": I32}),
     "steps": (trend_layers.steps_kernel, {"TERMS": 19, "TILE": 64, "LANES": 32}),
