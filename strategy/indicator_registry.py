@@ -12,35 +12,42 @@ from strategy.indicators.adaptive_trend import (
     average_sides,
     find_longest_length,
 )
-from strategy.indicators.bar_columns import close_location, hl2, hlc3, ohlc4, true_range
-from strategy.indicators.cci import cci
-from strategy.indicators.dema import dema
-from strategy.indicators.directional import adx, minus_di, plus_di
-from strategy.indicators.ema import ema
-from strategy.indicators.extremes import highest, lowest
-from strategy.indicators.hma import hma, whole_root
-from strategy.indicators.kama import kama
-from strategy.indicators.lag import lag, roc
-from strategy.indicators.memory import bars_unknown, filled, last_known
-from strategy.indicators.mfi import mfi
-from strategy.indicators.obv import obv
-from strategy.indicators.ranks import (
+from strategy.indicators.averages import dema, ema, ema_mean, hma, kama, lsma, rma, whole_root, wma
+from strategy.indicators.bars import close_location, hl2, hlc3, obv, ohlc4, true_range
+from strategy.indicators.direction import (
+    adx,
+    minus_di,
+    plus_di,
+    sar,
+    supertrend,
+    supertrend_side,
+    swing_high,
+    swing_low,
+)
+from strategy.indicators.oscillators import cci, mfi, rsi, stoch
+from strategy.indicators.values import (
+    bars_unknown,
+    filled,
+    floor,
+    lag,
+    last_known,
+    roc,
+    sign,
+    square_root,
+    total,
+)
+from strategy.indicators.windows import (
     bars_since_highest,
     bars_since_lowest,
+    highest,
+    lowest,
     percent_rank,
     percentile,
     rank_correlation,
+    sma,
+    std,
+    zscore,
 )
-from strategy.indicators.rma import ema_mean, rma
-from strategy.indicators.rolling import sma, std, zscore
-from strategy.indicators.rsi import rsi
-from strategy.indicators.sar import sar
-from strategy.indicators.sign import floor, sign, square_root
-from strategy.indicators.stoch import stoch
-from strategy.indicators.supertrend import supertrend, supertrend_side
-from strategy.indicators.swing import swing_high, swing_low
-from strategy.indicators.total import total
-from strategy.indicators.wma import lsma, wma
 from strategy.nodes import ANY, Parameter
 
 

@@ -29,8 +29,7 @@ from strategy.expressions import (
 )
 from strategy.genes import Floats, Ints
 from strategy.indicator_registry import COMPUTED_COLUMNS, KINDS
-from strategy.indicators.opening import opening_high, opening_low
-from strategy.indicators.vwap import vwap
+from strategy.indicators.bars import opening_high, opening_low, vwap
 from strategy.nodes import Node, transform_nodes, walk
 from strategy.series import Series, higher_series
 

@@ -16,8 +16,7 @@ from strategy.conditions import AllOf, AnyOf, Compare, Held, OverBars, Within
 from strategy.expressions import Arithmetic, Call, Clock, Column, GeneValue, Higher, Number
 from strategy.functions import collect_functions, constants
 from strategy.indicator_registry import COMPUTED_COLUMNS, KINDS
-from strategy.indicators.opening import opening_high, opening_low
-from strategy.indicators.vwap import vwap
+from strategy.indicators.bars import opening_high, opening_low, vwap
 from strategy.nodes import Node
 from strategy.pretty_print import format_tree
 from strategy.signals import bars_within, held_bars

@@ -14,11 +14,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from strategy.genes import Floats, Ints
-from strategy.indicators.hma import hma
-from strategy.indicators.kama import kama, path_sums, smoothing
-from strategy.indicators.rma import ema_mean
-from strategy.indicators.rolling import sma
-from strategy.indicators.wma import lsma, wma
+from strategy.indicators.averages import ema_mean, hma, kama, lsma, path_sums, smoothing, wma
+from strategy.indicators.windows import sma
 
 FAMILIES = ("ema", "hma", "wma", "dema", "lsma", "kama")
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from data.bars import Bars
-from strategy.indicators.mfi import mfi as compute_mfi
+from strategy.indicators.oscillators import mfi as compute_mfi
 from strategy.words import *
 from tests.support.agreement import (
     Suite,

@@ -21,7 +21,7 @@ from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.search.evolution import front_hash
 from optimizer.search.generation import final_front
 from strategy import STRATEGIES
-from strategy.indicators.rolling import zscore
+from strategy.indicators.windows import zscore
 from strategy.rows import as_it_reads
 from tests.support.commands import SHIPPED, Commands
 from tests.support.paths import ROOT

@@ -10,17 +10,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from strategy.indicators.memory import bars_unknown, last_known
-from strategy.indicators.ranks import (
+from strategy.indicators.direction import supertrend, supertrend_side
+from strategy.indicators.values import bars_unknown, last_known, total
+from strategy.indicators.windows import (
     bars_since_highest,
     bars_since_lowest,
     percent_rank,
     percentile,
     rank_correlation,
+    rolling_mean_variance,
+    zscore,
 )
-from strategy.indicators.rolling import rolling_mean_variance, zscore
-from strategy.indicators.supertrend import supertrend, supertrend_side
-from strategy.indicators.total import total
 
 RNG = np.random.Generator(np.random.PCG64(7))
 
