@@ -1,9 +1,9 @@
 """The batch engine: whole populations in, accumulators out, on whatever device was chosen."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 
 import numpy as np
@@ -15,14 +15,13 @@ from engine.accounts.cpu.merging import fold_account
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results, order_windows, split_accounts
 from engine.accounts.strategy_stakes import build_stakes
-from engine.backend import Ints, Slots, iter_parts
+from engine.backend import Ints, Sent, Slots, StretchedRows, iter_parts
 from engine.devices import Device, find_device_case, settle_device
-from engine.indicators.plan import bring_in_parts, group_rows, list_reads
+from engine.errors import EngineError
+from engine.indicators.plan import bring_in_parts, group_rows, list_reads, order_individuals
 from engine.indicators.row_bank import RowBank
 from engine.memory_plan import MemoryPlan, plan_memory
-from engine.pairs import Wait, begin_groups, check_pairs
 from engine.runtime.cpu.threads import Threads
-from engine.sending import Sender
 from engine.validate import (
     GenomeValidator,
     check_chunk,
@@ -37,6 +36,18 @@ ACCOUNT_PAIRS = 32_768  # results held at once for one account: about 300 MB
 
 MOST_KEPT, LISTED_PAIRS = 64, 256
 """Engines of other windows that are kept, and pairs with ledgers listed at once."""
+
+PART_INDIVIDUALS = 16_384
+"""Individuals that are handed to a device at a time: while it works on a part, the next one is
+checked and looked up."""
+
+PART_PAIRS = 131_072  # that are handed over at a time, where windows are many: results of 25 MB
+
+PARTS_THAT_PAY = 2
+"""Populations with more rows than so many banks hold are evaluated a stretch of bars at a time."""
+
+Wait = Callable[[], Floats]
+"""Waits for begun work, and returns its accumulators."""
 
 
 class Engine:
@@ -106,7 +117,6 @@ class Engine:
             lambda names, slots: fill(group_rows(names, slots)),
         )
         self._validator = GenomeValidator(spec)
-        self._sender = Sender(self._case, self._backend, self._bank, self._validator, chunk)
         self._chunk = chunk
         self._kept: dict[tuple[Window, ...], Engine] = {}
 
@@ -152,7 +162,6 @@ class Engine:
         """
         other = copy(self)
         other.costs, other._backend = costs, self._backend.with_costs(costs)
-        other._sender = self._sender.with_backend(other._backend)
         other._kept = {}
         return other
 
@@ -186,42 +195,35 @@ class Engine:
 
         It has to end before any other call of this engine.
         """
-        return self._sender.begin(require_genomes(self.spec, genomes), self.windows)
+        return self._send(genomes)[0]
 
     def evaluate_pairs(self, genomes: Floats, pairs: Ints) -> Floats:
         """Accumulators [N, A] of pairs [N, 2]: numbers of an individual of [P, G] and of a window.
-
-        The bits are those of `evaluate`. Rows are computed in every series: where an individual
-        meets few of many, use an engine of separate series (`engine.out_of_core`).
 
         Raises:
             EngineError: When a pair names no individual or no window.
             GenomeError: When a genome that is paired is not legal.
         """
-        return self.begin_pairs(genomes, pairs)()
-
-    def begin_pairs(self, genomes: Floats, pairs: Ints) -> Wait:
-        """Begin with pairs, as `evaluate_pairs`; the returned call waits, as of `begin`."""
-        genomes = require_genomes(self.spec, genomes)
-        check_pairs(pairs, len(genomes), len(self.windows))
-
-        # Of an account with limits all windows of an individual are evaluated together.
+        if not ((pairs >= 0) & (pairs < (len(genomes), len(self.windows)))).all():
+            raise EngineError(
+                f"a pair names an individual below {len(genomes)} and a window below "
+                f"{len(self.windows)}"
+            )
         if self.meets_own and not self.costs.has_limits:
-            own = pairs[:, 1:].astype(np.int32)
-            wait = self._sender.begin(genomes[pairs[:, 0]], self.windows, own)
-            return lambda: wait()[:, 0]
-
-        def begin(members: Ints, windows: Sequence[Window]) -> Wait:
-            return self.on(windows).begin(genomes[members])
-
-        return begin_groups(pairs, self.windows, begin)
+            return self.evaluate_own(genomes[pairs[:, 0]], pairs[:, 1:].astype(np.int32))[:, 0]
+        accumulators = np.empty((len(pairs), len(ACCUMULATORS)))
+        for number in np.unique(pairs[:, 1]).tolist():
+            (some,) = np.nonzero(pairs[:, 1] == number)
+            engine = self.on([self.windows[number]])
+            accumulators[some] = engine.evaluate(genomes[pairs[some, 0]])[:, 0]
+        return accumulators
 
     def evaluate_own(self, genomes: Floats, own: Slots) -> Floats:
         """Accumulators [P, W, A] of individuals that meet windows of their own, where `meets_own`.
 
         `own` [P, W] are numbers of windows.
         """
-        return self._sender.begin(require_genomes(self.spec, genomes), self.windows, own)()
+        return self._send(genomes, own)[0]()
 
     def evaluate_account(self, genomes: Floats, own: Slots | None = None) -> tuple[Floats, Floats]:
         """The same accumulators, and those of all windows as one account [P, A].
@@ -240,7 +242,8 @@ class Engine:
             return self._evaluate_money(genomes)
         folds = self.folds_accounts and not self._has_accounts_apart
         if folds or (own is not None and self.meets_own):
-            return self._sender.evaluate_account(genomes, self.windows, own)
+            wait, account = self._send(genomes, own, is_account=True)
+            return wait(), account
         out = np.empty((len(genomes), n_windows, len(ACCUMULATORS)))
         account = np.empty((len(genomes), len(ACCUMULATORS)))
         step = min(max(1, ACCOUNT_PAIRS // n_windows), self._chunk or ACCOUNT_PAIRS)
@@ -314,6 +317,105 @@ class Engine:
         return tuple(
             self._backend.signals(member, slots, window).astype(np.int64) for window in self.windows
         )
+
+    def _send(
+        self, genomes: Floats, own: Slots | None = None, *, is_account: bool = False
+    ) -> tuple[Wait, Floats]:
+        """Begin to evaluate genomes [P, G], part after part; and room [P, A] for their accounts.
+
+        `own` are numbers [P, W] of the windows that each individual meets; without them all meet
+        all.
+        """
+        genomes = require_genomes(self.spec, genomes)
+        n_windows = len(self.windows) if own is None else own.shape[1]
+        out = np.empty((len(genomes), n_windows, len(ACCUMULATORS)))
+        account = np.empty((len(genomes), len(ACCUMULATORS)))
+        sent = Sent(genomes, self.windows, own, out, account if is_account else None)
+        step = self._chunk or max(1, min(PART_INDIVIDUALS, PART_PAIRS // n_windows))
+        parts = [slice(begin, begin + step) for begin in range(0, len(genomes), step)]
+        waits: list[Callable[[], bool]] = []
+        for part in parts:
+            wait = self._begun_part(sent, part)
+            if wait is None:
+                return partial(self._evaluate_chunks, sent), account
+            waits.append(wait)
+        return partial(self._finish, sent, parts, waits), account
+
+    def _finish(
+        self, sent: Sent, parts: Sequence[slice], waits: Sequence[Callable[[], bool]]
+    ) -> Floats:
+        """Wait for begun parts; refused ones are looked up here."""
+        # All are waited for, also after a refusal: begun work is never left alone.
+        is_done = [wait() for wait in waits]
+        for part, done in zip(parts, is_done, strict=True):
+            if done:
+                continue
+            again = self._looked_up(sent, part)
+            if again is None:
+                return self._evaluate_chunks(sent)
+            again()
+        return sent.out
+
+    def _begun_part(self, sent: Sent, part: slice) -> Callable[[], bool] | None:
+        """Start to evaluate a part; None where the rows of all do not fit the bank together."""
+        begun = None
+        if self._bank.capacity > len(self._bank):
+            # Which rows a device looked up is not known here, as a full bank would have to.
+            begun = self._start(sent.of(part), None)
+        return begun or self._looked_up(sent, part)
+
+    def _looked_up(self, sent: Sent, part: slice) -> Callable[[], bool] | None:
+        """The same, with legality and rows looked up here, and missing rows computed."""
+        some = sent.of(part)
+        members = self._validator.require_legal(some.genomes)
+        slots = self._bank.find(members)
+        if slots is None:
+            brought = self._bank.bring(self._validator.require_legal(sent.genomes))
+            if brought is None:
+                return None
+            slots = brought[part]
+        return self._start(some._replace(genomes=members), slots)
+
+    def _start(self, sent: Sent, slots: Slots | None) -> Callable[[], bool] | None:
+        """Start to evaluate; None where rows are needed that the device does not look up."""
+        if sent.own is not None and not self._backend.meets_own:
+            raise EngineError(f"on {self._backend.name} all individuals meet the same windows")
+        return self._backend.begin(sent, slots)
+
+    def _evaluate_chunks(self, sent: Sent) -> Floats:
+        """Evaluate a population with rows that do not fit the bank together."""
+        genomes, windows, own, out, account = sent
+        is_plain = own is None and account is None
+        if is_plain and self._try_evaluate_tiles(genomes, windows, out):
+            return out
+        for members, slots in bring_in_parts(self._case, self._bank, genomes, self._chunk):
+            # Arrays of their own: members are not side by side.
+            some = sent.of(members)
+            wait = self._start(some, slots)
+            assert wait is not None
+            wait()
+            out[members] = some.out
+            if account is not None:
+                account[members] = some.account
+        return out
+
+    def _try_evaluate_tiles(self, genomes: Floats, windows: Sequence[Window], out: Floats) -> bool:
+        """Evaluate with all rows for a stretch of bars at a time, where the device can and it pays.
+
+        Up to `PARTS_THAT_PAY` parts that fit keep their rows in the bank for the next call.
+        """
+        names, row_of = self._bank.list_distinct(genomes)
+        if len(names) <= PARTS_THAT_PAY * self._bank.capacity:
+            return False
+        in_order = np.empty_like(out)
+        # Neighbours share rows.
+        order, requests = order_individuals(self._case, genomes), group_rows(names)
+        rows = StretchedRows(genomes[order], len(names), requests, row_of[order])
+        if not self._backend.evaluate_in_stretches(rows, windows, in_order):
+            return False
+        self._bank.clear()
+        out[order] = in_order
+        return True
 
     def _list_ledgers(self, genomes: Floats, slots: Slots) -> list[tuple[Ledger, ...]]:
         """Ledgers [W] of each of several individuals."""

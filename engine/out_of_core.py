@@ -1,10 +1,10 @@
-"""An engine for series that memory does not hold together: one part of them after the other."""
+"""Engines of parts of series, and groups of individuals with windows of their own."""
 
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +14,9 @@ from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results
 from engine.backend import Ints
-from engine.batch import Engine
+from engine.batch import Engine, Wait
 from engine.devices import Device, settle_device
 from engine.memory_plan import MemoryPlan, allow_bytes, cut_series
-from engine.pairs import Begun, Wait, check_pairs, take_begun
 from engine.validate import check_windows, require_genomes
 from strategy.expressions import holds_row
 from strategy.genes import Floats
@@ -42,7 +41,7 @@ def create_engine(
 
     Only a CPU works in parts; arguments and errors are those of `engine.batch.Engine`. Each `apart`
     series that follow one another have rows of their own, for individuals that meet their windows
-    (`Engine.evaluate_pairs`), and an even share of the memory; 0 for none of this. A device that
+    (`evaluate_groups`), and an even share of the memory; 0 for none of this. A device that
     evaluates any pairs at once has rows in all series, which costs it little.
     """
     check_windows(series, windows)
@@ -150,40 +149,6 @@ class PartedEngine(Engine):
             del engine
         return lambda: out
 
-    def begin_pairs(self, genomes: Floats, pairs: Ints) -> Wait:
-        """See `engine.batch.Engine.begin_pairs`; a part computes rows of its own pairs alone."""
-        genomes = require_genomes(self.spec, genomes)
-        check_pairs(pairs, len(genomes), len(self.windows))
-        accumulators = np.empty((len(pairs), len(ACCUMULATORS)))
-        begun: Begun = []
-        try:
-            for pair_numbers, pairs_of_part, engine in self._share_pairs(pairs):
-                members, member_of = np.unique(pairs_of_part[:, 0], return_inverse=True)
-                pairs_of_part[:, 0] = member_of
-                begun.append((pair_numbers, engine.begin_pairs(genomes[members], pairs_of_part)))
-                if not self.holds_all:
-                    take_begun(begun, accumulators)
-                del engine
-        except Exception:
-            # Begun work is never left alone.
-            take_begun(begun, accumulators)
-            raise
-        return partial(take_begun, begun, accumulators)
-
-    def _share_pairs(self, pairs: Ints) -> Iterator[tuple[Ints, Ints, Engine]]:
-        """Each part that has pairs: their numbers, the pairs by its own windows, and its engine."""
-        part_of, number_in_part = np.zeros((2, len(self.windows)), np.int64)
-        for part, (numbers, _) in self._parts.items():
-            part_of[numbers], number_in_part[numbers] = part, np.arange(len(numbers))
-        part_of_pair = part_of[pairs[:, 1]]
-        order = np.argsort(part_of_pair, kind="stable")
-        ends = np.searchsorted(part_of_pair[order], np.arange(self.n_parts), side="right")
-        for part, pair_numbers in enumerate(np.split(order, ends[:-1])):
-            if len(pair_numbers):
-                members, windows = pairs[pair_numbers].T
-                pairs_of_part = np.stack((members, number_in_part[windows]), axis=1)
-                yield pair_numbers, pairs_of_part, self._engine(part).on(self._parts[part][1])
-
     def list_results(self, genomes: Floats) -> tuple[Floats, Results]:
         """See `engine.batch.Engine.list_results`."""
         genomes = require_genomes(self.spec, genomes)
@@ -245,7 +210,7 @@ class PartedEngine(Engine):
 class ApartEngine(PartedEngine):
     """An engine that holds all parts, so that each has the rows of individuals on its windows.
 
-    Searches that advance together, each on a market of its own, are pairs or groups of it.
+    Searches that advance together, each on a market of its own, are groups of it.
     """
 
     holds_all = True
@@ -302,3 +267,63 @@ def cut_windows(
         if windows_of_part:
             parts[part] = numbers, windows_of_part
     return parts
+
+
+class Group(NamedTuple):
+    """Individuals that meet the same windows."""
+
+    genomes: Floats  # [P, G], P at least 1
+    windows: Sequence[int]  # [W] numbers of an engine's windows
+    is_account: bool = False  # whether to fold them as one account too
+
+
+def evaluate_groups(engine: Engine, groups: Sequence[Group]) -> list[tuple[Floats, Floats | None]]:
+    """Accumulators [P, W, A] of each group, and those of its windows as one account, if wanted.
+
+    They are evaluated together if the device can; else parts of an engine with its series
+    apart work on groups without accounts side by side.
+    """
+    if engine.meets_own:
+        return _evaluate_together(engine, groups)
+    plain = [(group.genomes, group.windows) for group in groups if not group.is_account]
+    answers: Iterator[Floats]
+    if isinstance(engine, ApartEngine):
+        answers = iter(engine.evaluate_groups(plain))
+    else:
+        answers = (_on(engine, windows).evaluate(genomes) for genomes, windows in plain)
+    return [
+        _on(engine, group.windows).evaluate_account(group.genomes)
+        if group.is_account
+        else (next(answers), None)
+        for group in groups
+    ]
+
+
+def _evaluate_together(
+    engine: Engine, groups: Sequence[Group]
+) -> list[tuple[Floats, Floats | None]]:
+    """The same, all at once that have as many windows."""
+    alike: dict[tuple[int, bool], list[int]] = {}
+    for number, group in enumerate(groups):
+        alike.setdefault((len(group.windows), bool(group.is_account)), []).append(number)
+    answers: list[tuple[Floats, Floats | None]] = [(np.empty(0), None)] * len(groups)
+    for (_, is_account), numbers in alike.items():
+        sizes = [len(groups[number].genomes) for number in numbers]
+        genomes = np.concatenate([groups[number].genomes for number in numbers])
+        own = np.array([groups[number].windows for number in numbers], np.int32).repeat(sizes, 0)
+        account = None
+        if is_account:
+            accumulators, account = engine.evaluate_account(genomes, own)
+        else:
+            accumulators = engine.evaluate_own(genomes, own)
+        begin = 0
+        for number, size in zip(numbers, sizes, strict=True):
+            part = slice(begin, begin + size)
+            answers[number] = accumulators[part], None if account is None else account[part]
+            begin += size
+    return answers
+
+
+def _on(engine: Engine, windows: Sequence[int]) -> Engine:
+    """An engine for some of its windows, by number."""
+    return engine.on([engine.windows[number] for number in windows])

@@ -1,28 +1,82 @@
-"""How an individual and its account stand after the last close, by the reference."""
+"""Standing of an individual and its account after the last close: in a trade, about to enter, flat.
 
-from collections.abc import Sequence
+Entries and orders that bars to come may fill have known prices and levels. It reads what the
+reference reads, and shares no code with the batch engine.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from data.bars import Window
-from engine.accounts.ledger import Ledger
+from engine.accounts.ledger import REASONS, Ledger, Trade
 from engine.accounts.limits import AccountLimits
 from engine.accounts.reference import Sized, find_leverage, size_trades
 from engine.accounts.stake import Stake
-from engine.positions.exit_spec import Floats
-from engine.positions.reference import find_signal_range, list_signals
-from engine.positions.reference_orders import SignalSpan
-from engine.positions.standing import (
-    AskedWorld,
-    PendingEntry,
-    Standing,
-    add_orders,
-    describe_trade,
-    find_open,
-    find_pending,
-    has_resting,
-    walk_signals,
+from engine.positions.exit_spec import (
+    BEYOND_BAR,
+    DAY_NS,
+    FROM_ENTRY,
+    LEVEL,
+    MARKET,
+    NONE,
+    R_MULTIPLE,
+    SHARE,
+    STOP_ORDER,
+    ExitForm,
+    Floats,
+    SidePlan,
+)
+from engine.positions.reference import (
+    ListedTrades,
+    begin_trades,
+    compute_net,
+    find_free_bars,
+    find_signal_range,
+    list_signals,
+    take_bar,
+)
+from engine.positions.reference_exits import (
+    END,
+    FLAT,
+    MARGIN,
+    NOT_REACHED,
+    SIGNAL,
+    HeldPosition,
+    asks_exit,
+    find_even_price,
+    is_worth,
+    move_stop,
+    open_position,
+    stay_out,
+)
+from engine.positions.reference_orders import (
+    AT_OPEN,
+    CANCELS,
+    CLOSE,
+    EXPIRES,
+    FORM,
+    LEG_BARS,
+    LEG_LEVELS,
+    NO_ORDER,
+    NUMBER,
+    ORDER_PART,
+    SINCE,
+    STANDING,
+    WITHIN,
+    BarPart,
+    Book,
+    Ints,
+    SignalSpan,
+    World,
+    asks_entry,
+    begin_book,
+    count_targets,
+    order_price,
+    touch_level,
 )
 from engine.reference import Reference
 from engine.reference_account import (
@@ -34,7 +88,370 @@ from engine.reference_account import (
     admit_in_turn,
     find_turn,
 )
-from strategy.rows import as_it_reads
+from strategy.rows import LoopRunner, as_it_reads
+
+LEVEL_KINDS = {SHARE: "share", FROM_ENTRY: "distance", R_MULTIPLE: "times_risk", NONE: "none"}
+"""Kinds of a level that depends on the entry, by its form."""
+
+
+@dataclass(frozen=True)
+class EntryLevel:
+    """A stop or a target of an entry."""
+
+    # ``price`` itself, or how far from the entry: a ``distance``, a ``share`` of it, or
+    # ``times_risk``; ``none`` at the entry.
+    kind: str
+    value: float
+    price: float | None  # where the entry's price is known, or it hangs on none
+
+
+@dataclass(frozen=True)
+class EntryTarget(EntryLevel):
+    """A target of an entry."""
+
+    share: float  # of the position
+
+
+@dataclass(frozen=True)
+class EvenLevel(EntryLevel):
+    """Where a stop moves, the entry or beyond it, and when."""
+
+    gain: float | None  # in units of risk; None if it hangs on a target
+    after_target: int | None  # number of the target, from 1; None if it hangs on a gain
+
+
+@dataclass(frozen=True)
+class StopTrail:
+    """How a stop follows."""
+
+    kind: str  # behind the best price by a ``distance`` or a ``share`` of it; or at a ``row``
+    value: float | None  # of a row the newest
+    after: float  # gain from which on it follows, in units of risk
+    begins: float | None  # best price from which on it follows, where the entry is known
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntryLevels:
+    """Levels that follow from a fill."""
+
+    stop: EntryLevel
+    margin_stop: float | None  # nearer stop in force at which all of the account is lost
+    targets: tuple[EntryTarget, ...]
+    rest: float  # share of the position that no target takes
+    trail: StopTrail | None
+    break_even: EvenLevel | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PendingEntry(EntryLevels):
+    """A signal that counts, with an entry at the open of a bar to come.
+
+    At the market prices are those of an open at the newest close.
+    """
+
+    signal_bar: int
+    bars_to_wait: int  # before its first bar; 0: it is the next one
+    side: int  # 1 for a long, -1 for a short
+    entry: float  # its own price with slippage, or the newest close's
+    risk: float
+    is_taken: bool  # whether it is worth it there
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrderTerms:
+    """Terms of an order that waits for a price."""
+
+    kind: str  # ``stop`` or ``limit``
+    price: float  # on the tick
+    needed: float  # price that must be reached; beyond `price` if a limit needs more
+    bars_left: int | None  # in which it stands at most; None: until it is filled or replaced
+    is_day: bool  # whether it ends with the session of its first bar
+    is_new: bool  # whether the newest close placed it
+
+
+@dataclass(frozen=True, kw_only=True)
+class RestingOrder(OrderTerms, PendingEntry):
+    """An order that may stand in bars to come."""
+
+
+def plan_entry(world: World, plan: SidePlan, t: int, end: int) -> PendingEntry:
+    """The entry of a signal at bar t after bar `end - 1`, with the levels of its fill."""
+    side, is_known, book = int(plan.side < 0), plan.order.form != MARKET, begin_book(world)
+    close = float(world.prices[CLOSE, end - 1])
+    bar = BarPart(end, True, True, close, close, close, close)
+    at = open_position(world, book, side, t, WITHIN if is_known else AT_OPEN, bar)
+    targets = zip(list_targets(plan), book.levels[side, LEG_LEVELS:].tolist(), strict=False)
+    return PendingEntry(
+        signal_bar=t,
+        bars_to_wait=max(t + 1 + world.limits.delay - end, 0),
+        side=int(plan.side),
+        entry=float(at.entry),
+        risk=float(at.risk),
+        is_taken=bool(is_worth(world, book, at)),
+        stop=EntryLevel(*place_level(plan.stop, t, at.first_stop, is_known)),
+        margin_stop=float(at.stop) if at.mover == MARGIN else None,
+        targets=tuple(
+            EntryTarget(*place_level(form, t, price, is_known), share)
+            for (form, share), price in targets
+        ),
+        rest=plan.legs.rest,
+        trail=find_trail(plan, at, end, is_known=is_known),
+        break_even=find_break_even(world, at, is_known=is_known),
+    )
+
+
+def place_level(
+    form: ExitForm, t: int, price: float, is_known: bool
+) -> tuple[str, float, float | None]:
+    """Kind, value and price of a level, with the price if the entry's is known."""
+    if form.form in (BEYOND_BAR, LEVEL):
+        return "price", float(price), float(price)
+    return *read_form(form, t), float(price) if is_known else None
+
+
+def read_form(form: ExitForm, t: int) -> tuple[str, float]:
+    """Kind and value of what hangs on the entry of a signal at bar t."""
+    value = form.row[t] if form.form == FROM_ENTRY else form.number
+    return LEVEL_KINDS[form.form], float(value)
+
+
+def list_targets(plan: SidePlan) -> list[tuple[ExitForm, float]]:
+    """Targets of a side, and the share that each takes."""
+    legs = plan.legs
+    columns = zip(legs.forms.tolist(), legs.numbers.tolist(), legs.rows, strict=True)
+    forms = [ExitForm(*column) for column in columns]
+    return list(zip(forms, legs.shares.tolist(), strict=True))
+
+
+def find_trail(
+    plan: SidePlan, at: HeldPosition, end: int, *, is_known: bool = True
+) -> StopTrail | None:
+    """How the stop of a position follows after bar `end - 1`."""
+    form = plan.trail
+    if form.form == NONE:
+        return None
+    begins = float(at.entry + plan.side * (plan.after * at.risk)) if is_known else None
+    if form.form == LEVEL:
+        newest = float(form.row[end - 1])
+        return StopTrail("row", None if math.isnan(newest) else newest, plan.after, begins)
+    return StopTrail(*read_form(form, at.signal_bar), plan.after, begins)
+
+
+def find_break_even(world: World, at: HeldPosition, *, is_known: bool = True) -> EvenLevel | None:
+    """When and where the stop of a position moves to the entry."""
+    limits = world.limits
+    gain = None if math.isnan(limits.break_even) else float(limits.break_even)
+    if gain is None and not limits.even_leg:
+        return None
+    price, kind = float(find_even_price(world, at)), LEVEL_KINDS[limits.even_form]
+    number, leg = float(limits.even_number), int(limits.even_leg) or None
+    return EvenLevel(kind, number, price if is_known else None, gain, leg)
+
+
+def is_void(plan: SidePlan, t: int) -> bool:
+    """True if a level that a signal reads is unknown, or on the wrong side at any entry."""
+    forms = [plan.stop, *(form for form, _ in list_targets(plan))]
+    # A level that a stop follows may be known later.
+    if plan.trail.form != LEVEL:
+        forms.append(plan.trail)
+    return any(_is_wrong(form, t) for form in forms)
+
+
+def _is_wrong(form: ExitForm, t: int) -> bool:
+    if form.form in (NONE, SHARE, R_MULTIPLE):
+        return False
+    value = float(form.row[t])
+    return math.isnan(value) or (form.form == FROM_ENTRY and not value > 0)
+
+
+@dataclass(frozen=True)
+class HeldLevels:
+    """An open position after a close, beside its trade."""
+
+    stop: float  # in force from the next bar on
+    stop_kind: str  # ``stop`` that never moved, ``trail``, ``break_even`` or ``margin``
+    locked_r: float  # of targets that were reached, net
+    trail: StopTrail | None
+    break_even: EvenLevel | None  # None with the stop already at it, or beyond
+
+
+class AskedWorld(NamedTuple):
+    """A series and an individual's plans on it."""
+
+    world: World
+    sides: tuple[SidePlan, SidePlan]  # what longs do, and what shorts do
+
+
+class Standing(NamedTuple):
+    """State after a window's last close; flat by default."""
+
+    trade: Trade | None = None  # that is open, as if closed at that close
+    position: HeldLevels | None = None  # of that trade
+    bars_left: int | None = None  # until it is left by time at the latest
+    session_left_ns: int | None = None  # from the newest bar's open until its session ends
+    leaves: bool = False  # whether its exit condition holds, so that the next open ends it
+    pending: PendingEntry | None = None
+    orders: tuple[RestingOrder, ...] = ()
+
+
+class Walked(NamedTuple):
+    """Orders and position after a window's last close, as if bars came behind it."""
+
+    book: Book
+    at: HeldPosition
+
+
+def has_resting(world: World) -> bool:
+    """True if orders rest or reverse, so that the book hangs on all bars of a window."""
+    return bool(world.limits.reverses or (world.parts[:, FORM, ORDER_PART] != MARKET).any())
+
+
+def walk_signals(form: LoopRunner, world: World, span: SignalSpan) -> Walked:
+    """Orders and position of all signals of a window; `form` is how loops run."""
+    book = begin_book(world)
+    trades = begin_trades(world, span, max(count_targets(world, 0), count_targets(world, 1)))
+    return Walked(book, form(take_all)(world, span, book, trades))
+
+
+def take_all(world: World, span: SignalSpan, book: Book, trades: ListedTrades) -> HeldPosition:
+    """Take the signals of a window as if bars came behind it; the position after its last close."""
+    position, longer = stay_out(), SignalSpan(span.first, span.last, span.end + 1)
+    for j in range(span.first, span.end):
+        position = take_bar(world, longer, book, trades, position, j)
+        if position.side != FLAT:
+            position = move_stop(world, book, position, j)
+    return position
+
+
+def find_open(ledger: Ledger) -> Trade | None:
+    """The open trade with which a ledger ends."""
+    last = ledger.trade(len(ledger) - 1) if len(ledger) else None
+    return last if last is not None and last.reason == END else None
+
+
+def describe_trade(held: AskedWorld, trade: Trade, walked: Walked, end: int) -> Standing:
+    """The standing of an open trade after bar `end - 1`, without entries to come."""
+    world, (book, at), locked = held.world, walked, 0.0
+    plan, hold, local_ns = held.sides[at.side], world.limits.max_hold, world.local_ns
+    reached = book.orders[at.side, LEG_BARS:].tolist()
+    prices = book.levels[at.side, LEG_LEVELS:].tolist()
+    for share, bar, price in zip(plan.legs.shares.tolist(), reached, prices, strict=False):
+        if bar != NOT_REACHED:
+            locked += share * (compute_net(world, at, bar, price) / at.risk)
+    is_even = plan.side * at.stop >= plan.side * find_even_price(world, at)
+    return Standing(
+        trade,
+        HeldLevels(
+            float(at.stop),
+            REASONS[at.mover],
+            float(locked),
+            find_trail(plan, at, end),
+            None if is_even else find_break_even(world, at),
+        ),
+        trade.entry_bar + hold - end if hold else None,
+        int(world.minute_ns - local_ns[end - 1] % DAY_NS) if len(local_ns) else None,
+        asks_exit(world, at, end - 1),
+    )
+
+
+def find_pending(asked: AskedWorld, ledger: Ledger, signals: Ints, end: int) -> PendingEntry | None:
+    """The first signal that counts and can become a trade at some open.
+
+    Args:
+        asked: By the individual.
+        ledger: Trades until then; one that is open leaves at the next open.
+        signals: Bars at which one side asks for an entry that no bar has brought yet, ascending.
+        end: One past the last bar.
+    """
+    world, free = asked.world, (0, 0)
+    if len(ledger):
+        last = ledger.trade(len(ledger) - 1)
+        free = find_free_bars(last.exit_bar, last.reason, last.side, world.limits.cooldown)
+        # What leaves at the next open may reverse there.
+        if last.reason == END:
+            free = find_free_bars(end, SIGNAL, last.side, 0)
+    for t in signals.tolist():
+        side = 0 if asked.sides[0].signals[t] else 1
+        if t >= free[side] and not is_void(asked.sides[side], t):
+            return plan_entry(world, asked.sides[side], t, end)
+    return None
+
+
+def add_orders(standing: Standing, walked: Walked, asked: AskedWorld, span: SignalSpan) -> Standing:
+    """A standing with the orders that bars to come may fill.
+
+    Args:
+        standing: Without them.
+        walked: Of the window.
+        asked: By the individual.
+        span: The window; signals of its last bars count too.
+    """
+    (book, at), world, end = walked, asked.world, span.end
+    # Of the other side the signal counts at the close at which the exit was known.
+    if standing.leaves and not world.limits.reverses:
+        book.orders[1 - at.side, SINCE] = end - 1
+    entries: list[PendingEntry] = []
+    resting: list[RestingOrder] = []
+    for side, plan in enumerate(asked.sides):
+        placed = list(_list_placed(world, span, book, side))
+        for number, t in enumerate(placed):
+            if is_void(plan, t):
+                continue
+            entry = plan_entry(world, plan, t, end)
+            needed = float(touch_level(world, side, t))
+            if plan.order.form == MARKET:
+                entries.append(entry)
+            # Without a price it replaces the order before, and is never touched.
+            elif 0.0 < needed < math.inf:
+                order = RestingOrder(
+                    **vars(entry),
+                    kind="stop" if plan.order.form == STOP_ORDER else "limit",
+                    price=float(order_price(world, side, t)),
+                    needed=needed,
+                    bars_left=_count_left(world, side, t, placed[number + 1 :], end),
+                    is_day=len(world.local_ns) > 0,
+                    is_new=t + 1 + world.limits.delay == end,
+                )
+                resting.append(order)
+    first = min(entries, key=lambda entry: entry.signal_bar, default=None)
+    return standing._replace(pending=first, orders=tuple(resting))
+
+
+def _list_placed(world: World, span: SignalSpan, book: Book, side: int) -> Iterator[int]:
+    """Signal bars of a side's orders from the next bar on, each replaced by the one behind it."""
+    end, newest = span.end, span.end - 1 - world.limits.delay
+    since, before = int(book.orders[side, SINCE]), int(book.orders[side, STANDING])
+    signal_bars = [t for t in range(max(newest, since), end) if asks_entry(world, span, side, t)]
+    if before != NO_ORDER and newest not in signal_bars:
+        signal_bars.insert(0, before)
+    yield from (t for t in signal_bars if _stands(world, side, t, end))
+
+
+def _stands(world: World, side: int, t: int, end: int) -> bool:
+    """True if the order of a signal at bar t may stand in a bar to come."""
+    first = t + 1 + world.limits.delay
+    if world.parts[side, FORM, ORDER_PART] == MARKET:
+        return first >= end
+    expires = world.parts[side, NUMBER, EXPIRES]
+    if expires > 0.0 and end >= first + expires:
+        return False
+    if world.marks[CANCELS + side, t + 1 : end].any():
+        return False
+    # The next bar opens no earlier than the last one closes.
+    local_ns = world.local_ns
+    if len(local_ns) == 0 or first >= end:
+        return True
+    return bool((local_ns[end - 1] + world.bar_ns) // DAY_NS == local_ns[first] // DAY_NS)
+
+
+def _count_left(world: World, side: int, t: int, later: Sequence[int], end: int) -> int | None:
+    """Bars from the next one on, or from its first, in which an order stands at most."""
+    first, expires = t + 1 + world.limits.delay, world.parts[side, NUMBER, EXPIRES]
+    ends = [other + 1 + world.limits.delay for other in later[:1]]
+    if expires > 0.0:
+        ends.append(first + int(expires))
+    return min(ends) - max(first, end) if ends else None
+
 
 NEVER_NS = 2**63 - 1
 

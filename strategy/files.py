@@ -1,5 +1,7 @@
 """A strategy from a person's own file, with the text of that file kept beside it."""
 
+import __future__
+
 import ast
 import builtins
 import hashlib
@@ -34,6 +36,9 @@ LARGEST_TEXT = 10_000_000
 
 UNCALLED = re.compile("'(function|OwnWord)'")
 """Names in Python's messages for a word that was not called."""
+
+FUTURE = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+"""What a file may switch on for all of its statements."""
 
 LINE = re.compile(r":(\d+): ")
 """Line in the place that a mistake begins with."""
@@ -172,25 +177,39 @@ def _no_file(path: str) -> str:
 
 def _run(text: str, path: str) -> dict[str, object]:
     """The variables of a file after it ran, as no module that anything could import."""
-    variables = _begin_variables(text, path)
+    variables = _Variables(_begin_variables(text, path))
     if "\0" in text:
         # Before 3.11.4 Python calls it no fault of syntax.
         raise PlacedError(f"{path}: source code string cannot contain null bytes")
     try:
-        code = compile(text, path, "exec", dont_inherit=True)
+        flags = compile(text, path, "exec", dont_inherit=True).co_flags & FUTURE
+        left = ast.parse(text).body
         with _path_kept(), limits.own_code():
-            exec(code, variables)
+            while left:
+                _run_statement(left[0], path, flags, variables)
+                del left[0]
     except SyntaxError as error:
         where = f"{error.filename}:{error.lineno}" if error.lineno else path
         raise PlacedError(f"{where}: {error.msg}") from None
     except KeyboardInterrupt:
         raise
     except (StrategyError, NameError) as error:
-        raise _name_all(_place_error(error, path), text, path) from None
+        first = _place_error(error, path)
+        others = _find_mistakes(left, path, flags, variables)
+        mistakes = sorted({first, *others}, key=_find_line)
+        raise PlacedError("\n".join(mistakes), mistakes) from None
     # A library may raise what no `except Exception` catches.
     except BaseException as error:
         raise PlacedError(_place_error(error, path)) from None
     return variables
+
+
+def _run_statement(
+    statement: ast.stmt, path: str, flags: int, variables: dict[str, object]
+) -> None:
+    """Run one statement of a file."""
+    module = ast.Module([statement], [])
+    exec(compile(module, path, "exec", flags, dont_inherit=True), variables)
 
 
 def _begin_variables(text: str, path: str) -> dict[str, object]:
@@ -204,27 +223,21 @@ def _begin_variables(text: str, path: str) -> dict[str, object]:
     }
 
 
-def _name_all(first: str, text: str, path: str) -> PlacedError:
-    """The error that names every mistake of a file of which the first is known."""
-    mistakes = sorted({first, *_find_mistakes(text, path)}, key=_find_line)
-    return PlacedError("\n".join(mistakes), mistakes)
-
-
 def _find_line(mistake: str) -> int:
     """Line that a mistake names; 0 without one."""
     line = LINE.search(mistake)
     return int(line[1]) if line else 0
 
 
-def _find_mistakes(text: str, path: str) -> list[str]:
-    """Mistakes of a file, a line each: it runs once more, and goes on behind each of them."""
+def _find_mistakes(
+    left: list[ast.stmt], path: str, flags: int, variables: "_Variables"
+) -> list[str]:
+    """Mistakes from a statement on that has one, a line each: behind each of them it goes on."""
     with _path_kept(), limits.own_code(), collect_mistakes() as mistakes:
-        variables = _Variables(_begin_variables(text, path))
         variables.mistakes, variables["print"] = mistakes, lambda *_, **__: None
-        for statement in ast.parse(text).body:
-            code = compile(ast.Module([statement], []), path, "exec", dont_inherit=True)
+        for statement in left:
             try:
-                exec(code, variables)
+                _run_statement(statement, path, flags, variables)
             except KeyboardInterrupt:
                 raise
             except BaseException as error:
@@ -237,12 +250,12 @@ def _find_mistakes(text: str, path: str) -> list[str]:
 
 
 class _Variables(dict[str, object]):
-    """Variables of a file; a name without any is a mistake."""
+    """Variables of a file; behind a first mistake a name without any is another."""
 
-    mistakes: list[str]
+    mistakes: list[str] | None = None
 
     def __missing__(self, name: str) -> object:
-        if hasattr(builtins, name):
+        if self.mistakes is None or hasattr(builtins, name):
             raise KeyError(name)
         error = NameError(name=name)
         place = f"{self['__file__']}:{sys._getframe(1).f_lineno}"

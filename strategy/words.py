@@ -21,7 +21,6 @@ from data.plain import quote_value
 from data.timeframe import SECOND_NS, parse_timeframe
 from strategy import conditions, forms
 from strategy.clock import Offset
-from strategy.condition_words import *  # noqa: F403
 from strategy.conditions import AllOf, AnyOf, Condition, Held, Switch, Within
 from strategy.errors import StrategyError
 from strategy.expressions import (
@@ -58,7 +57,7 @@ from strategy.other_names import suggest_part
 from strategy.own_words import indicator as indicator
 from strategy.parts import PARTS, Part
 from strategy.pretty_print import format_tree
-from strategy.row_words import *  # noqa: F403
+from strategy.row_words import *  # noqa: F403  # noqa: F403
 from strategy.row_words import COMPOSED
 from strategy.source_location import here, locate_errors
 

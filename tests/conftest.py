@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 
 pytest.register_assert_rewrite("tests.support")
 
-from engine.replay import sample  # noqa: E402
+from engine.replay import parity  # noqa: E402
 from tests.support.agreement import AGREE  # noqa: E402
 from tests.support.backends import BACKEND_PARAMETERS  # noqa: E402
 from tests.support.recordings import Recordings  # noqa: E402
@@ -85,7 +85,7 @@ def pytest_collection_finish():
 def short_samples():
     """Certificates of tests replay few bars in plain Python; `test_certificate.py` all of them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sample, "BARS", 2000)
+        patch.setattr(parity, "BARS", 2000)
         yield
 
 

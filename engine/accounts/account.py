@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from data.bars import Bars, Window
 from data.timeframe import UNITS_NS
-from engine.accounts import marks
 from engine.accounts.account_trades import (
     AccountTrades,
     Folded,
@@ -25,13 +24,32 @@ from engine.accounts.account_trades import (
     size_by_equity,
 )
 from engine.accounts.costs import Costs
-from engine.accounts.curves import add_up, find_runs, longest_run, measure_falls
-from engine.accounts.holding import find_scale, hold_by_day, hold_values, scale_hold
+from engine.accounts.curves import (
+    add_up,
+    find_runs,
+    find_scale,
+    hold_by_day,
+    hold_values,
+    longest_run,
+    measure_falls,
+    scale_hold,
+)
 from engine.accounts.ledger import REASONS, Ledger
 from engine.accounts.metrics import FEWEST_DAYS, LEAST_VARIATION, measure_span, pool_spans
 from engine.accounts.reference import StakedTrades, find_end_times, find_leverage, size_trades
 from engine.accounts.stake import Stake, plain_stake
-from engine.accounts.valuation import TradeTerms, close_trades, plain_terms, reprice_trades
+from engine.accounts.valuation import (
+    Marks,
+    TradeTerms,
+    add_gains,
+    choose_trades,
+    close_trades,
+    join_marks,
+    measure_gross,
+    plain_terms,
+    reprice_trades,
+    stake_ledgers,
+)
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -172,7 +190,7 @@ class Account:
     def _stake(self, ledgers: Sequence[Ledger]) -> StakedTrades:
         """Trades of all windows, one behind the other, with the rules by which they are sized."""
         weights = np.array([self._weight(w) for w in range(len(ledgers))])
-        return marks.stake_ledgers(ledgers, self.stakes, weights)
+        return stake_ledgers(ledgers, self.stakes, weights)
 
     def reprice(self, ledgers: Sequence[Ledger], per_side: float) -> Floats:
         """R of all trades [K] at other costs of a side, in the order in which they are folded."""
@@ -272,7 +290,7 @@ class Account:
         """The greatest worth of all that is open over the account, at an entry."""
         if not ledgers[0].gross.shape[1]:
             columns = folded.strand, folded.entry_ns, folded.over_ns, folded.leverage
-            return float(marks.measure_gross(*columns).max())
+            return float(measure_gross(*columns).max())
         # An account with limits has noted it, in the order in which they asked.
         return max(
             float((ledger.gross[:, 0] + self._list_asked(number, ledger)).max(initial=0.0))
@@ -349,7 +367,7 @@ class Account:
         parts = np.split(units, np.cumsum(list(map(len, ledgers)))[:-1])
         marked = list(map(self._marks, range(len(ledgers)), ledgers, parts))
         by_strand = [np.flatnonzero(self.strands == k).tolist() for k in range(self.n_strands)]
-        strands = [marks.join_marks(marked[w] for w in some) for some in by_strand]
+        strands = [join_marks(marked[w] for w in some) for some in by_strand]
         times = np.concatenate([folded.closed_ns, *(closes for closes, *_ in strands)])
         # They stand in rising runs, which a stable sort joins faster than a hash.
         times.sort(kind="stable")
@@ -363,14 +381,14 @@ class Account:
             is_open[is_open] = times[is_open] < ends[newest[is_open]]
             held = newest[is_open]
             some, stake = (
-                marks.choose_trades(trades, held),
+                choose_trades(trades, held),
                 stakes[first]._replace(cash=folded.cash),
             )
             weight = self._weight(first)
-            value[is_open] = marks.add_gains(some, units[held], stake, value[is_open], weight)
+            value[is_open] = add_gains(some, units[held], stake, value[is_open], weight)
         return times, np.where(before > 0.0, np.maximum(value, 0.0), 0.0) if self.stakes else value
 
-    def _marks(self, place: int, ledger: Ledger, units: Floats) -> marks.Marks:
+    def _marks(self, place: int, ledger: Ledger, units: Floats) -> Marks:
         """Closes at which there is a position in a window, when it ends, and it closed at each."""
         bars = self.series[self.windows[place].series]
         held = ledger.exit_bar - ledger.entry_bar

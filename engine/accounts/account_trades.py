@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.accounts.curves import compound
-from engine.accounts.marks import choose_trades
 from engine.accounts.reference import (
     StakedTrades,
     Turns,
@@ -18,6 +17,7 @@ from engine.accounts.reference import (
     order_trades,
 )
 from engine.accounts.stake import SHARE_OF_R
+from engine.accounts.valuation import choose_trades
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -13,8 +13,13 @@ from engine.backend import Ints
 from engine.batch import Engine
 from engine.certificate import Certificate, data_hash
 from engine.reference import Reference
-from engine.replay.parity import compare_accumulators, compare_ledgers
-from engine.replay.sample import Piece, chosen_pieces, compare_sample
+from engine.replay.parity import (
+    Piece,
+    chosen_pieces,
+    compare_accumulators,
+    compare_ledgers,
+    compare_sample,
+)
 from engine.replay.threads import BARS_OF_A_THREAD, Replaying, replaying
 from engine.runtime.compiling.forms import CompiledForm
 from engine.runtime.machine import versions

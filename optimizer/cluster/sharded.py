@@ -41,7 +41,7 @@ from engine.replay.certificate import (
     replay,
     select_pieces,
 )
-from engine.replay.sample import Piece
+from engine.replay.parity import Piece
 from engine.runtime.compiling.forms import CompiledForm
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.machine import available_cores

@@ -17,10 +17,10 @@ from engine.accounts.account import Account
 from engine.accounts.costs import Costs
 from engine.accounts.curves import add_up
 from engine.accounts.ledger import Ledger
-from engine.accounts.marks import choose_trades, stake_ledgers
 from engine.accounts.reference import fold_results, take_turns
 from engine.accounts.stake import Stake
 from engine.accounts.strategy_stakes import build_stake
+from engine.accounts.valuation import choose_trades, stake_ledgers
 from engine.reference_intrabar import COARSE_SHARE, measure_intrabar, read_bars
 from engine.runtime.machine import available_cores
 from optimizer.evidence.figures import Figure, Number, Why, encode_figures, make_undefined

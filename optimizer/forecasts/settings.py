@@ -14,7 +14,7 @@ SIMPLE = ("naive", "ridge")
 """The mean of the targets trained on, and a shrunk line through all features of the window."""
 
 MODELS = (*SIMPLE, "gru", "tcn", "lstm", "attention")
-"""All models; those that are not simple are networks, as `engine.forecasts.networks` has them."""
+"""All models; those that are not simple are networks, as `engine.forecasts.training` has them."""
 
 TARGETS = ("scaled", "return")
 """The return over the horizon, in standard deviations of such returns or as a fraction."""

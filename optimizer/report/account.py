@@ -8,8 +8,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from data.timeframe import UNITS_NS
 from engine.accounts.account import Account
-from engine.accounts.curves import compound
-from engine.accounts.holding import find_scale, scale_hold
+from engine.accounts.curves import compound, find_scale, scale_hold
 from optimizer.evidence.returns import sharpe_ratios
 from optimizer.formatting import fraction, minute, number
 from optimizer.report.trades import Ints, Trades, factorize_names

@@ -9,8 +9,7 @@ import numpy as np
 
 from data import Bars, Window, parts
 from engine.batch import Engine
-from engine.groups import Group, evaluate_groups
-from engine.out_of_core import create_engine
+from engine.out_of_core import Group, create_engine, evaluate_groups
 from optimizer.run.markets import Markets
 from optimizer.run.problem import (
     Answer,

@@ -1,6 +1,7 @@
 """Task of a configuration, loaded and checked before any work begins, and its evaluator."""
 
 import math
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -47,6 +48,9 @@ from strategy.errors import GeneError, StrategyError
 from strategy.lookahead_check import prove_bounds
 from strategy.model import Strategy
 from strategy.rows import check_spans
+
+GENE = re.compile(r"\bgene\.(\w+)")
+"""A gene in a formula."""
 
 WARM_START_NOTE = (
     "candidates to begin with may have been found on bars that are held out now: held-out figures "
@@ -253,13 +257,20 @@ def prepare(
 
 
 def name_genes(config: RunConfig, layout: GenomeLayout) -> RunConfig:
-    """The configuration with genes by their names in records.
+    """The configuration with genes by their names in records, in formulas too.
 
     Raises:
-        GeneError: When two names mean one gene.
+        GeneError: When two names mean one gene, or one in a formula means none alone.
     """
+
+    def write_gene(match: re.Match[str]) -> str:
+        return f"gene.{layout.gene(match[1]).name}"
+
     tables = {name: layout.name_genes(getattr(config, name)) for name in ("bounds", "steps")}
-    return config.model_copy(update=tables)
+    objectives = GENE.sub(write_gene, config.objectives)
+    constraints = [GENE.sub(write_gene, text) for text in config.constraints]
+    goals = {"objectives": objectives, "constraints": constraints}
+    return config.model_copy(update=tables | goals)
 
 
 def parse_goals(config: RunConfig, layout: GenomeLayout) -> Goals:
@@ -277,10 +288,7 @@ def parse_goals(config: RunConfig, layout: GenomeLayout) -> Goals:
         layout.names,
     )
     for name in goals.genes:
-        gene = layout.gene(name)
-        if gene.name != name:
-            raise ConfigError(f"gene.{name}: a formula has a gene's whole name: gene.{gene.name}")
-        if gene.options:
+        if layout.gene(name).options:
             raise ConfigError(f"gene.{name} is no number in a formula: it has options")
     if taken := [name for name in goals.formulas if name.partition(":")[0] in layout.names]:
         raise ConfigError(f"objective '{taken[0]}' has the name of a gene: name it otherwise")

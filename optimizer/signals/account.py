@@ -15,9 +15,17 @@ from engine.accounts.reference import find_size
 from engine.accounts.stake import SHARE_OF_R, Stake
 from engine.accounts.strategy_stakes import build_stake
 from engine.accounts.valuation import OpenParts, find_open_parts
-from engine.positions.standing import PendingEntry, RestingOrder, Standing, find_open
 from engine.reference import Reference, find_targets, find_terms
-from engine.reference_standing import StandingStrand, find_holders, find_standing, quote_trade
+from engine.reference_standing import (
+    PendingEntry,
+    RestingOrder,
+    Standing,
+    StandingStrand,
+    find_holders,
+    find_open,
+    find_standing,
+    quote_trade,
+)
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer.run.task import Task
 from optimizer.schedule import EnteredTrades

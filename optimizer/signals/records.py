@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from engine.positions.standing import EntryLevel, EntryLevels, HeldLevels, OrderTerms
+from engine.reference_standing import EntryLevel, EntryLevels, HeldLevels, OrderTerms
 from optimizer.store.payload import Payload
 
 State = Literal["flat", "enter", "order", "in a trade", "full", "stale"]

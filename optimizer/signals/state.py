@@ -11,7 +11,7 @@ from data.bars import Bars
 from data.checks import Floats, format_time
 from engine.accounts.ledger import Trade
 from engine.accounts.valuation import OpenParts
-from engine.positions.standing import EntryLevels, OrderTerms, PendingEntry, RestingOrder, Standing
+from engine.reference_standing import EntryLevels, OrderTerms, PendingEntry, RestingOrder, Standing
 from optimizer.signals.account import ChainAccount, TradeChain, TradedChain
 from optimizer.signals.records import (
     SignalEntry,

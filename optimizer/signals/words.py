@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from engine.positions.standing import EntryLevel, StopTrail
+from engine.reference_standing import EntryLevel, StopTrail
 from optimizer.formatting import format_count, fraction
 from optimizer.signals.records import (
     SignalEntry,

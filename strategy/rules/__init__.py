@@ -4,12 +4,10 @@ from pathlib import Path
 
 from strategy.errors import StrategyError, unknown
 from strategy.model import Strategy
-from strategy.rules.adaptive_trend import ADAPTIVE_TREND
-from strategy.rules.adaptive_trend_bracket import ADAPTIVE_TREND_BRACKET
+from strategy.rules.adaptive_trend import ADAPTIVE_TREND, ADAPTIVE_TREND_BRACKET
 from strategy.rules.forecast_follow import FORECAST_FOLLOW
 from strategy.rules.mean_reversion import MEAN_REVERSION
-from strategy.rules.seller_exhaustion import SELLER_EXHAUSTION
-from strategy.rules.seller_exhaustion_forecast import SELLER_EXHAUSTION_FORECAST
+from strategy.rules.seller_exhaustion import SELLER_EXHAUSTION, SELLER_EXHAUSTION_FORECAST
 
 
 def is_file(name: str) -> bool:

@@ -1,5 +1,7 @@
 """Adaptive trend: long while six families of moving averages, weighed by merit, say up.
 
+Adaptive trend bracket has a target and a time limit too.
+
 Source: house rule on `strategy.indicators.adaptive_trend`, after the public indicator "Adaptive
 Trend Classification: Moving Averages". Lengths count bars on every timeframe.
 """
@@ -11,6 +13,7 @@ from strategy.words import (
     crosses_above,
     gene,
     length,
+    r_multiple,
     strategy,
     whole,
 )
@@ -46,5 +49,17 @@ ADAPTIVE_TREND = strategy(
     exit_long=HAS_FALLEN,
     stop=STOP,
     name="adaptive_trend",
+    order=ORDER,
+)
+
+
+ADAPTIVE_TREND_BRACKET = strategy(
+    "Long while the adaptive trend is up, out at a target, after a time, or when it has fallen.",
+    long=RISES,
+    exit_long=HAS_FALLEN,
+    stop=STOP,
+    target=r_multiple(gene("reward_r", 3.0, 0.5, 20, "R")),
+    max_hold=length("max_hold", 60, 4, 2000),
+    name="adaptive_trend_bracket",
     order=ORDER,
 )

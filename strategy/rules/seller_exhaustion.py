@@ -1,7 +1,8 @@
 """Seller exhaustion: long after a downtrend bar of extreme volume and range that closes high.
 
 Source: house rule, stated in engine/README.md. Defaults suit 15-minute bars of a market that
-never closes: 96 bars are a day, 672 a week.
+never closes: 96 bars are a day, 672 a week. A second one has a forecast beside it: the extra column
+`forecast`, whose least value a gene chooses.
 """
 
 from strategy.words import (
@@ -10,6 +11,7 @@ from strategy.words import (
     beyond_bar,
     close,
     close_location,
+    column,
     ema,
     gene,
     length,
@@ -55,4 +57,18 @@ SELLER_EXHAUSTION = strategy(
         "reward_r",
         "max_hold",
     ),
+)
+
+
+IS_FORECAST = column("forecast") > gene("forecast_min", 0.0, -0.5, 0.5, "unit of the forecast")
+
+SELLER_EXHAUSTION_FORECAST = strategy(
+    "Seller exhaustion while a forecast is high enough; reads column forecast.",
+    long=FALLS & VOLUME_IS_EXTREME & RANGE_IS_EXTREME & CLOSES_HIGH & IS_FORECAST,
+    stop=STOP,
+    target=TARGET,
+    max_hold=MAX_HOLD,
+    less_than=[FAST_IS_SHORTER],
+    timeframe="15m",
+    name="seller_exhaustion_forecast",
 )

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from engine import batch, sending
+from engine import batch
 from engine.accounts.ledger import ACCUMULATORS
 from engine.batch import Engine
 from engine.devices import Device, choose_device
-from engine.groups import Group, evaluate_groups
-from engine.out_of_core import PartedEngine, create_engine
+from engine.out_of_core import Group, PartedEngine, create_engine, evaluate_groups
 from engine.runtime.cpu import row_memory
 from tests.golden.cases import CASES, make_world
 from tests.golden.results import find_ledger_difference, read_results
@@ -119,7 +118,7 @@ def test_engines_on_other_windows_and_on_old_memory(name, monkeypatch):
     strategy, series, windows, costs = asked
     monkeypatch.setattr(row_memory, "_KEPT", [])
     monkeypatch.setattr(row_memory, "SMALL", 0)
-    monkeypatch.setattr(sending, "PART_PAIRS", 7)
+    monkeypatch.setattr(batch, "PART_PAIRS", 7)
     monkeypatch.setattr(batch, "LISTED_PAIRS", 1)
     with row_memory.keeping_row_memory():
         for _ in range(2):

@@ -15,8 +15,8 @@ from dataclasses import replace
 import numpy as np
 import torch
 
+import engine.batch
 import engine.devices
-import engine.sending
 from data.bars import Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX
@@ -24,9 +24,9 @@ from engine.batch import Engine
 from engine.cuda import CudaBackend, answering, dispatch, ordering, slot_lookup, stages
 from engine.cuda.dispatch import Dispatch
 from engine.cuda.streams import Lane
-from engine.groups import Group, evaluate_groups
 from engine.indicators.cuda import row_launches
 from engine.memory_plan import GPU_CASE
+from engine.out_of_core import Group, evaluate_groups
 from engine.runtime.machine import available_cores
 from strategy.errors import GeneError
 from tests.support.interpreter import repeat_nothing
@@ -214,7 +214,7 @@ def interpret():
     ordering.STRETCH, ordering.SIDE, ordering.MERGED_WINDOWS = 16, 8, 4
     ordering.ORDERING = answering.ORDERING = stages.ORDERING = 2
     row_launches.BUSY = 0
-    engine.sending.PARTS_THAT_PAY = 1
+    engine.batch.PARTS_THAT_PAY = 1
     dispatch.bucket = dispatch.bucket_coarsely = lambda individuals: -(-individuals // 4) * 4
     load_backend = engine.devices.load_backend
     engine.devices.why_absent = lambda name: ""

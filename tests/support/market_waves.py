@@ -1,8 +1,7 @@
 """Populations of several markets in one engine, beside engines of their own."""
 
 from data.bars import Window
-from engine.groups import Group, evaluate_groups
-from engine.out_of_core import ApartEngine, create_engine
+from engine.out_of_core import ApartEngine, Group, create_engine, evaluate_groups
 from strategy import words as w
 from tests.support.parity import assert_same_bits
 from tests.support.worlds import make_bars, random_genomes

@@ -55,7 +55,7 @@ BLIND = (
      "rank > other or (rank == rank and other != other)",
      "rank > other or (rank != rank and other == other)",
      "signals whose rank is unknown are taken first"),
-    ("always-hold-gross", "engine/accounts/holding.py",
+    ("always-hold-gross", "engine/accounts/curves.py",
      "(1.0 + costs.per_side)", "1.0",
      "buying and holding costs nothing to enter"),
     ("blind-parity", "engine/replay/parity.py",

@@ -8,7 +8,7 @@ import pytest
 from data.bars import Window
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.batch import Engine
-from engine.replay import certificate, sample
+from engine.replay import certificate, parity
 from engine.replay.certificate import certify
 from engine.runtime.compiling.forms import CompiledForm
 from strategy.indicator_registry import KINDS
@@ -18,14 +18,14 @@ from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 SPEC = SHORT_SPECS["seller_exhaustion"]
 BARS = make_bars(5, 600, jump=0.1)
 WINDOWS = [Window.whole(BARS), Window(0, 100, 400)]
-SAMPLED = sample.BARS
+SAMPLED = parity.BARS
 """Of a person's certificate; others of this session replay fewer in plain Python."""
 
 
 @pytest.fixture(autouse=True)
 def whole_samples(monkeypatch):
     """Samples are those that a person gets."""
-    monkeypatch.setattr(sample, "BARS", SAMPLED)
+    monkeypatch.setattr(parity, "BARS", SAMPLED)
 
 
 class WrongEngine(Engine):
@@ -64,7 +64,7 @@ def test_certificate_of_a_right_engine_is_green():
     assert (certificate.individuals, certificate.windows, certificate.trades) == (40, 2, trades)
     assert (certificate.is_green, certificate.first_mismatch) == (True, "")
     assert certificate.data_hash == BARS.content_hash
-    assert certificate.plain_individuals == sample.MEMBERS
+    assert certificate.plain_individuals == parity.MEMBERS
     assert certificate.plain_bars == 2 * 600 + 2 * 300
     assert certificate.uncompiled == {}
     assert certify(engine, genomes, threads=5) == certificate
@@ -98,6 +98,6 @@ def test_a_form_that_differs_from_plain_python_is_red(monkeypatch):
 
     monkeypatch.setattr(certificate, "CompiledForm", WrongForm)
     red = certify(Engine(SPEC, [BARS], WINDOWS), random_genomes(SPEC, 6, seed=1))
-    assert red.mismatches == sample.MEMBERS
+    assert red.mismatches == parity.MEMBERS
     assert "row atr_stop_mult * atr(atr_window) differs" in red.first_mismatch
     assert "genes: {'ema_fast'" in red.first_mismatch

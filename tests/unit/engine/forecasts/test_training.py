@@ -8,8 +8,8 @@ import torch
 from torch import nn
 from torch.nn.functional import mse_loss, scaled_dot_product_attention
 
-from engine.forecasts.networks import HEADS
 from engine.forecasts.training import (
+    HEADS,
     LARGEST_STEP,
     MOST_DEVIATIONS,
     Trainer,

@@ -8,9 +8,8 @@ import pytest
 from data.bars import Window
 from data.timeframe import MINUTE_NS
 from engine.accounts.costs import Costs
-from engine.positions.standing import EntryLevel, EntryTarget
 from engine.reference import Reference
-from engine.reference_standing import find_standing
+from engine.reference_standing import EntryLevel, EntryTarget, find_standing
 from engine.runtime.compiling.forms import CompiledForm
 from strategy import STRATEGIES
 from strategy import words as w
