@@ -113,9 +113,11 @@ def test_a_file_changes_nothing_that_others_import(write, tmp_path):
 def test_a_file_with_a_mistake_runs_once(write, tmp_path):
     """All but the statement with the mistake, whatever it did outside."""
     log = tmp_path / "log"
-    text = (
-        f"import pathlib\npathlib.Path({str(log)!r}).open('a').write('x')\nleft = rsii(close, 3)\n"
+    ran = (
+        f"import pathlib\nwith pathlib.Path({str(log)!r}).open('a') as file:\n    file.write('x')\n"
     )
     with pytest.raises(StrategyError, match="'rsii' is unknown"):
-        load_strategy(write(f"from __future__ import annotations\n{HEAD}{text}"))
+        load_strategy(
+            write(f"from __future__ import annotations\n{HEAD}{ran}left = rsii(close, 3)\n")
+        )
     assert log.read_text() == "x"
