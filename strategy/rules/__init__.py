@@ -1,4 +1,4 @@
-"""The strategies that ship with the project, one file each."""
+"""The strategies that ship with the project, those of one idea in one file."""
 
 from pathlib import Path
 

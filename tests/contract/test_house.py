@@ -43,7 +43,7 @@ def test_registries_name_their_members():
 def test_every_rule_file_and_every_backend_is_registered_by_its_name():
     """A strategy without a name is no strategy."""
     files = {p.stem for p in (ROOT / "strategy" / "rules").glob("*.py")} - {"__init__"}
-    assert files == set(SHIPPED)
+    assert files <= set(SHIPPED)
     present = [name for name in BACKENDS if not why_absent(name)]
     assert [load_backend(name).name for name in present] == present
 
