@@ -19,7 +19,7 @@ from optimizer.evidence.robust import break_even_bp, evaluate_costs
 from strategy import STRATEGIES
 from strategy.conditions import AllOf, AnyOf, Compare, Held, Within, negate_condition
 from strategy.expressions import Call, Column, Number
-from strategy.indicators.rolling import zscore
+from strategy.indicators.windows import zscore
 from strategy.rows import Rows, as_it_reads
 from strategy.series import Series
 from strategy.signals import truth
