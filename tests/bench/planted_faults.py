@@ -209,11 +209,11 @@ def list_stages(fault: Fault, extent: str) -> Iterator[tuple[str, Sequence[str],
     file = fault.edits[0].file
     # Examples of a file are tests too.
     yield "own", (file, f"{room}/test_{Path(file).stem}.py"), QUICK
-    yield "room", (room,), QUICK
-    if extent == "quick":
-        return
-    yield "beside", beside, QUICK
-    yield "slow", (room, *beside), SLOW
+    stages = [("room", (room,), QUICK), ("beside", beside, QUICK), ("slow", (room, *beside), SLOW)]
+    if beside and room != f"tests/unit/{fault.room}" and extent != "quick":
+        # The room has no tests of its own: those of its commands are nearer than its whole part's.
+        stages = [stages[1], ("slow", (*beside, room), SLOW), stages[0]]
+    yield from stages[:1] if extent == "quick" else stages
     if extent == "whole":
         yield "whole", (), f"{QUICK} or {SLOW}"
 

@@ -210,7 +210,7 @@ def test_equal_genes_are_one_window(spec, seed, every):
     (genome,), _ = spec.layout.repair(rng.uniform(low, high, (1, len(spec.layout))))
     stitched, reference = trade(spec, bars, picks=[genome], every=every)
     assert_one_window(stitched, reference, genome)
-    if every == 3 and spec is REVERSING:
+    if (seed, every) == (1, 3) and spec is REVERSING:
         # Many a trade ends at a border where the other side begins.
         (ledger,) = stitched.ledgers
         turned = ledger.signal_bar[1:] == ledger.exit_bar[:-1] - 1
