@@ -216,11 +216,7 @@ class Bars:
         return FinerBars(self.timestamp, prices, self.timeframe_ns, self.source)
 
     def until(self, end: int) -> "Bars":
-        """Bars [0, end): the series as it was before a bar opened, nothing after it.
-
-        `end` is the number of the first bar to leave out, at least 1; the hash is that of
-        the rest.
-        """
+        """Bars [0, end): the series as it was before a bar opened, nothing after it."""
         if end >= len(self):
             return self
         return self.cut(0, end)
@@ -248,9 +244,6 @@ class Bars:
         """First finer bar of each bar that is made up of them, and one past its last, [2, T].
 
         Both are equal for a bar that is not made up.
-
-        Raises:
-            BarsError: When there are no finer bars.
         """
         if self.finer is None:
             raise BarsError("there are no finer bars")
@@ -385,10 +378,7 @@ def has_finer(series: Iterable[Bars]) -> bool:
 def hash_of_columns(
     timeframe_ns: int, columns: Mapping[str, Floats | Ints], extra: Mapping[str, Floats]
 ) -> str:
-    """SHA-256, hexadecimal, of bars: their duration, the columns of `COLUMNS`, and further ones.
-
-    All are [T]; the order of the further ones decides nothing.
-    """
+    """SHA-256, hexadecimal, of bars [T]: duration, their columns, further ones in any order."""
     digest = hashlib.sha256(f"bars 1 timeframe_ns={timeframe_ns}\n".encode())
     for name in COLUMNS:
         column = columns[name]
@@ -404,11 +394,7 @@ def hash_of_columns(
 
 
 def check_symbol(symbol: str) -> str:
-    """Refuse a symbol that could harm a terminal or a page.
-
-    Raises:
-        BarsError: When it is empty, longer than 64 characters, or holds control characters.
-    """
+    """Refuse a symbol that could harm a terminal or a page: empty, long, or unprintable."""
     if not isinstance(symbol, str) or not symbol.strip():
         raise BarsError("the symbol is empty")
     if len(symbol) > LONGEST_SYMBOL:

@@ -191,9 +191,6 @@ class SeriesCache:
         """Keep the bars of a range that no part covers yet.
 
         `start_ns` and `end_ns` (not included) are whole seconds; the part is on disk then.
-
-        Raises:
-            CacheError: When it cannot be written.
         """
         header = {"version": VERSION, "series": str(self.key), "fetched_at": bars.fetched_at}
         metadata = {META: json.dumps({**header, "missing": bars.missing}).encode()}

@@ -31,11 +31,7 @@ class Sessions(NamedTuple):
 
 
 def find_sessions(name: str, start_ns: int, end_ns: int) -> Sessions:
-    """Sessions from the day of one time to that of another.
-
-    Raises:
-        SourceError: When no exchange has such a name, or its calendar does not know these days.
-    """
+    """Sessions from the day of one time to that of another."""
     known = exchange_calendars.get_calendar_names()
     if name not in known:
         raise SourceError(

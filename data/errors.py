@@ -146,10 +146,7 @@ def near_match(name: str, known: Iterable[str], *, only_slips: bool = False) -> 
 
 
 def _count_slips(a: str, b: str) -> int:
-    """Letters changed, left out, added, or swapped with the next, between two names.
-
-    The restricted Damerau-Levenshtein distance.
-    """
+    """Letters changed, left out, added or swapped: the restricted Damerau-Levenshtein distance."""
     before, row = list[int](), list(range(len(b) + 1))
     for i, letter in enumerate(a):
         above, last = row, before

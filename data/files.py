@@ -36,12 +36,7 @@ class TooLargeError(NoFileError):
 
 
 def open_ordinary(path: Path) -> BufferedReader:
-    """Open a file to read; a pipe or a device, which may never answer, is refused at once.
-
-    Raises:
-        NoFileError: When it is no ordinary file.
-        OSError: When it cannot be read.
-    """
+    """Open a file to read; a pipe or a device, which may never answer, is no file."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -53,9 +48,7 @@ def read_ordinary(path: Path, most: int) -> bytes:
     """The content of a file that a person named, or of one sent along with it.
 
     Raises:
-        NoFileError: When it is no ordinary file.
         TooLargeError: When it has more than `most` bytes.
-        OSError: When it cannot be read.
     """
     with open_ordinary(path) as file:
         content = file.read(most + 1)
@@ -140,9 +133,6 @@ def temporary_folder() -> Path:
     """The folder for temporary files, from now on that of all libraries.
 
     Python's own search writes a file into each, which stays when the process is killed.
-
-    Raises:
-        FileNotFoundError: When there is none.
     """
     # Only here: most commands need none.
     import tempfile
@@ -237,11 +227,7 @@ def sync_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def taking_turns(folder: Path) -> Iterator[None]:
-    """Wait until no other process is in such a block for this folder, which is made if need be.
-
-    Raises:
-        OSError: When there is no such folder and none can be made.
-    """
+    """Wait until no other process is in such a block for this folder, which is made if need be."""
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY)
     try:

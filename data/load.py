@@ -74,9 +74,6 @@ def decide_timeframe(
 
     A source states it, or ``--source-timeframe``. Else steps between bars show it, and where they
     do not, ``--timeframe`` is read as the duration of the source's own bars.
-
-    Raises:
-        TimeframeError: When it is unknown, or statements and steps contradict each other.
     """
     if options.source_timeframe is not None:
         stated_ns = parse_timeframe(options.source_timeframe, "--source-timeframe")
@@ -108,9 +105,6 @@ def open_times(
 
     A bar that is stamped at its close opens a duration earlier, or at the close before it where
     that is later; whole days are counted by the zone's own clock.
-
-    Raises:
-        TimeframeError: When the source states that its bars are stamped at their open.
     """
     is_stated = table.timeframe_ns is not None
     if options.stamped == "open":
@@ -154,11 +148,7 @@ def note_open_bar(open_ns: int | np.int64, timeframe_ns: int) -> str:
 def repair_rows(
     table: RawTable, options: LoadOptions, now_ns: int
 ) -> tuple[Ints, Mapping[str, Floats], tuple[str, ...]]:
-    """Times and values of legal bars, [T] each, with a note for each repair.
-
-    Raises:
-        BarsError: When rows are no legal bars, and no option repairs them.
-    """
+    """Times and values of legal bars, [T] each, with a note for each repair."""
     timestamp, values, notes = table.timestamp, table.values, []
     if options.price_offset:
         with np.errstate(over="ignore"):

@@ -97,11 +97,7 @@ def put_down(bars: Bars, folder: Path) -> Bars:
 
 
 def write_packed(content: bytes, folder: Path) -> Path:
-    """Write the output of `pack_bars` into a folder, unless it is there; the file.
-
-    Raises:
-        SourceError, OSError: As `put_down`.
-    """
+    """Write the output of `pack_bars` into a folder, unless it is there; the file."""
     path = folder / hashlib.sha256(content).hexdigest()
     if not path.is_file():
         try:
@@ -113,12 +109,7 @@ def write_packed(content: bytes, folder: Path) -> Path:
 
 
 def map_bars(path: Path) -> Bars:
-    """Bars of a file that `put_down` wrote.
-
-    Raises:
-        SourceError: When its bytes are not those of its name.
-        OSError: When it cannot be read.
-    """
+    """Bars of a file that `put_down` wrote; refused where its bytes are not those of its name."""
     with open_ordinary(path) as file:
         content = mmap(file.fileno(), 0, access=ACCESS_READ)
     if hashlib.sha256(content).hexdigest() != path.name:

@@ -35,11 +35,7 @@ class Form:
 
 
 def write_foreign(bars: Bars, folder: Path, form: str) -> Path:
-    """Write bars in a form of `FORMS` into a folder, which is made if need be.
-
-    Raises:
-        SourceError: When they cannot be written.
-    """
+    """Write bars in a form of `FORMS` into a folder, which is made if need be."""
     path = folder / FORMS[form].name_file(bars)
     try:
         folder.mkdir(parents=True, exist_ok=True)

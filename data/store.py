@@ -29,12 +29,7 @@ class CacheEntry(NamedTuple):
 
 
 def read_sealed(path: Path) -> bytes | None:
-    """Content that `write_sealed` put into a file; None where there is no file.
-
-    Raises:
-        DamagedError: When its bytes differ from the written ones.
-        OSError: When it cannot be read.
-    """
+    """Content of a file by `write_sealed`; None without one, a `DamagedError` if changed."""
     try:
         with open_ordinary(path) as file:
             digest, content = file.read(DIGEST_BYTES), file.read()
@@ -46,11 +41,7 @@ def read_sealed(path: Path) -> bytes | None:
 
 
 def write_sealed(path: Path, content: bytes) -> None:
-    """Put content behind its digest into a file of an existing folder.
-
-    Raises:
-        OSError: When that fails; a file that was there is left as it was.
-    """
+    """Put content behind its digest into a file of an existing folder, whole or not at all."""
     with drafting(path) as draft:
         # Not synchronised with the disk: the digest shows the traces of a crash.
         draft.write_bytes(hashlib.sha256(content).digest() + content)

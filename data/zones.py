@@ -86,11 +86,7 @@ class ZoneClock(NamedTuple):
 
 @dataclass(frozen=True)
 class LocalZone:
-    """The zone of times that name none.
-
-    Raises:
-        TableError: When there is no such zone.
-    """
+    """The zone of times that name none."""
 
     name: str  # IANA name, or one with a shift such as America/New_York+7h
     # Reading of repeated times that the order of rows does not settle; None refuses them.
@@ -172,9 +168,6 @@ def find_zone(tz: str) -> ZoneClock:
 
     >>> find_zone("America/New_York+7:00").key, find_zone("Etc/GMT+5").key
     ('America/New_York+7h', 'Etc/GMT+5')
-
-    Raises:
-        TableError: When there is no such zone, or no such shift.
     """
     if (clock := _parse_clock(tz)) is not None:
         return clock

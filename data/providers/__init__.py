@@ -31,13 +31,7 @@ class Provider:
     rows: RawTable | None = None  # in memory, read as its options say
 
     def read(self, address: str, options: LoadOptions) -> RawTable:
-        """Read the rows at an address.
-
-        `address` is the part of the spec after the colon, empty where there is none.
-
-        Raises:
-            DataError: When they cannot be read without guessing.
-        """
+        """Read the rows at an address, which is the part of the spec after the colon."""
         if self.rows is not None:
             return self.rows
         read: Callable[[str, LoadOptions], RawTable] = import_module(self.module).read

@@ -100,9 +100,6 @@ def to_raw(
     are the columns outside `layout`, one of which parts the rows where their times are those of
     several markets. `dots` notes the meaning of dots where numbers were written and `columns` do
     not hold their text.
-
-    Raises:
-        TableError: When a value has no single reading.
     """
     where, stem = named
     refuse_expanded(columns, where, options.max_bytes)

@@ -82,11 +82,6 @@ def read(address: str, options: LoadOptions) -> RawTable:
 
     Whole months (days of seconds, years of hours and days) come from the cache once they were
     fetched. The rest is fetched anew, or comes from the last fetch where no exchange may be used.
-
-    Raises:
-        SourceError: When exchange, symbol, timeframe or range make no sense.
-        LimitError: When the range may hold more than `max_bytes` allows.
-        FetchError: When the exchange does not answer, not as it should, or may not be asked.
     """
     request, cache = _open_series(address, options)
     span, step_ns = request.span, request.step_ns

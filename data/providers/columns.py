@@ -275,9 +275,6 @@ def recognise(
 
     `chosen` maps meaning to a column's name, or its place from 1; `aligned` does so for the names
     of further columns.
-
-    Raises:
-        TableError: When a column is missing or two could be the same thing.
     """
     chosen, counted = chosen or {}, list_counted(names)
     is_list = len(counted) in LISTS and not chosen.keys() - {"volume", "symbol"}

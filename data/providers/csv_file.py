@@ -58,11 +58,7 @@ class _Rows:
     where: str
 
     def parse(self, names: Sequence[str]) -> pa.Table:
-        """Columns as text.
-
-        Raises:
-            SourceError: When a row has not as many cells as there are names.
-        """
+        """Columns as text."""
         options = parse_options(self.header, dict.fromkeys(names, TEXT), use_threads=False)
         try:
             return pa_csv.read_csv(TextPart(self.text), **options)
@@ -179,10 +175,7 @@ def find_doubtful(
 
 
 def read(address: str, options: LoadOptions) -> RawTable:
-    """Read the rows of a CSV file.
-
-    `options.max_bytes` caps the unpacked text.
-    """
+    """Read the rows of a CSV file; `options.max_bytes` caps the unpacked text."""
     address, market = part_market(address)
     path = open_path(address, "csv:PATH")
     with (

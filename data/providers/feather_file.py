@@ -29,10 +29,7 @@ BLOCK = struct.Struct("<qi4xq")
 
 
 def read(address: str, options: LoadOptions) -> RawTable:
-    """Read the rows of a Feather file.
-
-    `options.max_bytes` caps what its columns take unpacked.
-    """
+    """Read the rows of a Feather file; `options.max_bytes` caps its columns unpacked."""
     address, market = part_market(address)
     path = open_path(address, "feather:PATH")
     with open_unchanged(path, options.max_bytes) as file:

@@ -53,10 +53,6 @@ def read_header(text: bytes, where: str, market: str | None, *, is_numbered: boo
 
     `market` is the one meant where the header names several; `is_numbered` is whether a person
     names columns by their places.
-
-    Raises:
-        SourceError: When the file is empty or no text.
-        TableError: When there is no header line and the rows are no known bars without one.
     """
     lines = _first_lines(text, where)
     above, separator = _locate_header(lines, where)
@@ -259,9 +255,6 @@ def drop_headers(
     """Flags of rows [N] other than repeated names of columns, and a note about the repetitions.
 
     None where no row repeats them.
-
-    Raises:
-        TableError: When there are such rows, and a person did not ask to drop bad ones.
     """
     time, opening = layout.times[0], layout.values[0]
     if not pa.types.is_string(columns.column(opening).type):

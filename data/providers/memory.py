@@ -77,11 +77,7 @@ def is_encoded(schema: pa.Schema) -> bool:
 
 
 def list_columns(schema: pa.Schema, options: LoadOptions, where: str) -> list[str]:
-    """Columns of encoded rows that are read with these options.
-
-    Raises:
-        SourceError: When a column that is asked for is not kept.
-    """
+    """Columns of encoded rows that are read with these options."""
     for name in options.aligned:
         if name not in schema.names:
             raise SourceError(

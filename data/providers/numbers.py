@@ -93,11 +93,7 @@ def to_array(column: pa.Array, missing: float) -> npt.NDArray[Any]:
 
 
 def find_decimal(columns: Mapping[str, pa.Array], chosen: str | None, where: str) -> str:
-    """The mark that begins decimals in a file's text columns, ``.`` or ``,``; `chosen` settles it.
-
-    Raises:
-        TableError: When both occur, or commas could be either.
-    """
+    """The mark that begins decimals in a file's text columns, dot or comma; `chosen` settles it."""
     texts = {name: column for name, column in columns.items() if pa.types.is_string(column.type)}
     with_comma = {name: column for name, column in texts.items() if _has(column, ",")}
     if chosen is not None or not with_comma:
@@ -122,9 +118,6 @@ def refuse_thirty_seconds(columns: Mapping[str, pa.Array], chosen: str | None, w
     """Refuse prices such as ``110'165``, which is 110 and 16.5 thirty-seconds, or 110,165.
 
     `columns` hold prices [N]; a mark of decimals that is `chosen` settles it.
-
-    Raises:
-        TableError: Where every price of a column can be read so.
     """
     for name, column in columns.items():
         first = _first(column) if pa.types.is_string(column.type) else ""

@@ -46,10 +46,7 @@ WIDTHS = {1: 0, 2: 0, 3: 1, 7: 8}
 
 
 def read(address: str, options: LoadOptions) -> RawTable:
-    """Read the rows of a Parquet file.
-
-    `options.max_bytes` caps the decoded size of the columns to read.
-    """
+    """Read the rows of a Parquet file; `options.max_bytes` caps the columns to read, decoded."""
     address, market = part_market(address)
     path = open_path(address, "parquet:PATH")
     with open_unchanged(path, options.max_bytes) as file:

@@ -45,10 +45,6 @@ def read(address: str, options: LoadOptions) -> RawTable:
 
     `timeframe` (15m when None) and `fetch` state the wanted range, and allow calls to the vendor.
     Notes name the times of the fetches and missing sessions.
-
-    Raises:
-        SourceError: When the symbol is none, or no range is stated or cached.
-        FetchError, CacheError: When bars cannot be had.
     """
     cache = open_series(address, options)
     wanted, notes = _resolve_range(cache, options.fetch)

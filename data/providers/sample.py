@@ -17,11 +17,7 @@ NOTE = "simulated market: a program invented it, and results on it say nothing a
 
 
 def read(address: str, options: LoadOptions) -> RawTable:
-    """Read the embedded sample.
-
-    Raises:
-        SourceError: When there is an address, or the file is damaged.
-    """
+    """Read the embedded sample."""
     if address:
         raise SourceError(f"sample takes no address, got {address[:40]!r}; write sample")
     return read_sample(FOLDER, options)

@@ -88,9 +88,6 @@ def refuse_mixed(
 
     `market` owns these rows, by its name behind the path, and `option` names the column of names;
     both are empty where there is none.
-
-    Raises:
-        TableError: Naming the columns, and how to read one market.
     """
     columns = _list_parting(time_ns, others, where)
     names = _find_parting(columns, time_ns, 1) or _find_parting(columns, time_ns, 2)
@@ -108,11 +105,7 @@ def refuse_mixed(
 
 
 def choose_rows(time_ns: Ints, others: Callable[[], Columns], market: str, where: str) -> pa.Array:
-    """Flags of rows [N] in which other columns that part them hold the names of one market.
-
-    Raises:
-        TableError: When no such column holds one of them, or all rows are of one series.
-    """
+    """Flags of rows [N] in which other columns that part them hold the names of one market."""
     columns = _list_parting(time_ns, others, where)
     rows = pa.array(np.ones(len(time_ns), dtype=np.bool_))
     for part in market.split(SIGN):
@@ -156,9 +149,6 @@ def refuse_other_order(table: RawTable, columns: Sequence[str], times: pa.Array)
         table: Rows as read in the usual order.
         columns: How a person names the columns of time and values, by name or place.
         times: The column of times as it is written.
-
-    Raises:
-        TableError: Naming the order that they seem to have.
     """
     # Names count from 0, and places from 1.
     is_named = columns[0] == "0"
@@ -190,9 +180,6 @@ def name_columns(
     """Names for the columns of rows without any, and the note on the assumption.
 
     `is_numbered` is True if a person names columns by their places.
-
-    Raises:
-        TableError: When they are no bars, or of no known order.
     """
     places = [str(k + 1) for k in range(len(rows[0]))]
     kinds, columns = _read_columns(rows, len(places))

@@ -24,11 +24,7 @@ HEAD_BYTES = 1 << 20
 
 
 def refuse_nested(fields: Iterable[pa.Field], where: str) -> None:
-    """Refuse columns with rows of more than one value, or values that stand for more rows.
-
-    Raises:
-        TableError: Naming the first.
-    """
+    """Refuse columns with rows of more than one value, or values that stand for more rows."""
     for field in fields:
         if not is_single(field.type):
             raise TableError(
@@ -44,12 +40,7 @@ def is_single(kind: pa.DataType) -> bool:
 
 
 def refuse_expanded(columns: pa.Table, where: str, max_bytes: int) -> None:
-    """Refuse columns with rows that share their bytes, if they are too large without sharing.
-
-    Raises:
-        LimitError: When they would take more than `max_bytes`.
-        TableError: When one holds no single values.
-    """
+    """Refuse columns with rows that share their bytes, if they are too large without sharing."""
     refuse_nested(columns.schema, where)
     size = sum(_text_bytes(column) for column in columns.columns)
     if size > max_bytes:
@@ -57,22 +48,14 @@ def refuse_expanded(columns: pa.Table, where: str, max_bytes: int) -> None:
 
 
 def refuse_rows(rows: int, columns: int, where: str, max_bytes: int) -> None:
-    """Refuse a file with numbers that alone would take too much.
-
-    Raises:
-        LimitError: When they would take more than `max_bytes`.
-    """
+    """Refuse a file with numbers that alone would take too much."""
     size = rows * columns * VALUE_BYTES
     if size > max_bytes:
         raise refuse_size(where, f"{rows} rows of {columns} columns take {size} bytes", max_bytes)
 
 
 def open_path(address: str, form: str) -> Path:
-    """Check that an address is a file that can be read.
-
-    Raises:
-        SourceError: When it is empty, missing, no ordinary file, or closed to us.
-    """
+    """Check that an address is a file that can be read."""
     if not address:
         raise SourceError(f"{form.partition(':')[0]} needs a path; write {form}")
     if "\0" in address:

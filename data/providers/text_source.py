@@ -107,11 +107,7 @@ class TextPart(io.RawIOBase):
 
 
 def to_utf8(text: bytes, where: str) -> tuple[bytes, tuple[str, ...]]:
-    """The text of a file in UTF-8 without a mark, and a note where its encoding was found out.
-
-    Raises:
-        SourceError: When it is no text.
-    """
+    """The text of a file in UTF-8 without a mark, and a note where its encoding was found out."""
     if kind := describe_kind(text):
         raise SourceError(f"{where}: is {kind}")
     if encoding := next((MARKED[mark] for mark in MARKED if text.startswith(mark)), None):
@@ -135,12 +131,7 @@ def to_utf8(text: bytes, where: str) -> tuple[bytes, tuple[str, ...]]:
 
 @contextmanager
 def open_text(file: IO[bytes], where: str, max_bytes: int) -> Iterator[Text]:
-    """The text of a file, unpacked and in UTF-8, as long as the context lasts.
-
-    Raises:
-        LimitError: When it unpacks to more than `max_bytes`.
-        SourceError: When it cannot be unpacked, or is no text.
-    """
+    """The text of a file, unpacked and in UTF-8, as long as the context lasts; as `unpack`."""
     with unpack(file, where, max_bytes) as text:
         beside: tuple[str, ...] = ()
         if _is_zip(file):
@@ -161,11 +152,9 @@ def open_text(file: IO[bytes], where: str, max_bytes: int) -> Iterator[Text]:
 
 @contextmanager
 def unpack(file: IO[bytes], where: str, max_bytes: int) -> Iterator[IO[bytes]]:
-    """The text of a file, unpacked once; a zip archive must hold one file, or one of them a table.
+    """The text of a file, unpacked once and refused if it is larger.
 
-    Raises:
-        LimitError: When it is larger.
-        SourceError: When it is damaged, or an archive holds several tables, none, or a secret.
+    A zip archive must hold one file, or one of them a table.
     """
     is_zip = _is_zip(file)
     if is_zip and is_spreadsheet(file.read()):

@@ -55,10 +55,8 @@ def read_times(
     """Read the time column, or a column of dates and one of times of day.
 
     `columns` maps one or two names to values, [N] each; `tz` is the zone of times that name
-    none. Returns [N] nanoseconds UTC, `NO_TIME` where a value is missing, and notes.
-
-    Raises:
-        TableError: When the values have no reading, or more than one.
+    none. Returns [N] nanoseconds UTC, `NO_TIME` where a value is missing, and notes. Times with
+    no reading, or more than one, are refused.
     """
     label = f"{where}: column{'s' * (len(columns) > 1)} {' and '.join(map(repr, columns))}"
     if len(columns) == 1:
@@ -82,11 +80,7 @@ def read_times(
 def read_alike(
     arrays: Mapping[str, Column], layout: Layout, options: LoadOptions, where: str
 ) -> Read:
-    """Times [N] at the wanted end of bars, on which all columns with such times agree.
-
-    Raises:
-        TableError: When columns differ, or all hold times of the other end.
-    """
+    """Times [N] at the wanted end of bars, on which all columns with such times agree."""
 
     def read(names: Names) -> Read:
         columns = {name: arrays[name] for name in names}
@@ -249,9 +243,6 @@ def _read_two(
     """Times [N] from a column of dates and one of times of day, in this order.
 
     The second alone is read if it holds whole times on the days of the first.
-
-    Raises:
-        TableError: When the two are no dates and times of day.
     """
     dates, times = columns.values()
     days, clocks = _write_each(dates, _write_days), _write_each(times, _write_clock)

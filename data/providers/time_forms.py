@@ -170,11 +170,7 @@ class Moments:
 
 
 def parse_time_format(time_format: str) -> TimeForm:
-    """The form that a text such as ``%d/%m/%Y %H:%M`` describes.
-
-    Raises:
-        TableError: When it holds something unknown or twice, or makes no one time.
-    """
+    """The form that a text such as ``%d/%m/%Y %H:%M`` describes."""
     shown = f"--time-format {time_format[:40]!r}"
     pattern, seen = "", ""
     pieces = re.findall(r"%(.?)|(\s+)|([^%\s]+)", time_format.strip(), re.DOTALL)

@@ -66,11 +66,7 @@ class Written(NamedTuple):
 def read_column(
     column: Column, tz: LocalZone | None, label: str, time_format: str | None
 ) -> tuple[Ints, tuple[str, ...]]:
-    """Read one column [N] as `read_times` does; `label` begins errors.
-
-    Raises:
-        TableError: When the values have no reading, or more than one.
-    """
+    """Read one column [N] as `read_times` does; `label` begins errors."""
     if pa.types.is_decimal(column.type):
         # Databases write whole numbers so.
         column = _try_cast(column, pa.int64()) or column
@@ -90,11 +86,7 @@ def read_column(
 
 
 def place(written: Written, tz: LocalZone | None, label: str) -> tuple[Ints, tuple[str, ...]]:
-    """Times [N] in UTC by the zone that they name, or else by `tz`, and notes.
-
-    Raises:
-        TableError: When a time exists twice, or not at all.
-    """
+    """Times [N] in UTC by the zone that they name, or else by `tz`, and notes."""
     time_ns, named, notes = written
     if tz is not None and named is not None:
         notes = (*notes, f"--tz {tz} changes no time: they name their zone")
@@ -109,11 +101,7 @@ def place(written: Written, tz: LocalZone | None, label: str) -> tuple[Ints, tup
 
 
 def read_written(column: Column, label: str, time_format: str | None = None) -> Written:
-    """Read text [N] in one of the forms, or in that which a person names.
-
-    Raises:
-        TableError: When the times have no reading, or more than one.
-    """
+    """Read text [N] in one of the forms, or in that which a person names."""
     if time_format is not None:
         form = forms.parse_time_format(time_format)
         moments = forms.parse_times(column, form)

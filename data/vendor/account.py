@@ -61,11 +61,7 @@ def config_file() -> Path:
 
 
 def find_account() -> VendorAccount:
-    """The account of this user, from the environment and the file.
-
-    Raises:
-        SourceError: When there is no key, or the file is not as it should be; it shows no key.
-    """
+    """The account of this user, from the environment and the file; errors show no key."""
     path, name = config_file(), _variable()
     settings = _read_settings(path)
     key = os.environ[name] if name else settings.get("api_key")

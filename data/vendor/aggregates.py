@@ -162,11 +162,7 @@ def opening(key: SeriesKey, tell: Tell) -> Iterator["PolygonSource"]:
 
 
 def read_fields(body: bytes, key: SeriesKey) -> Mapping[str, object]:
-    """Fields of a page's raw body, which must be of this series.
-
-    Raises:
-        FetchError: When it is no whole page, or answers another question.
-    """
+    """Fields of a page's raw body, which must be of this series."""
     where = f"polygon:{key.symbol}"
     try:
         fields = json.loads(body.decode("utf-8"), parse_constant=_refuse)
@@ -188,11 +184,7 @@ def read_fields(body: bytes, key: SeriesKey) -> Mapping[str, object]:
 
 
 def read_rows(fields: Mapping[str, object], symbol: str) -> Floats:
-    """Bars [N, 6] of a page: time (milliseconds UTC), open, high, low, close, volume.
-
-    Raises:
-        FetchError: When bars are cut, no bars, or do not rise in time.
-    """
+    """Bars [N, 6] of a page: time (milliseconds UTC), open, high, low, close, volume."""
     where = f"polygon:{symbol}"
     rows, count = fields.get("results", []), fields.get("resultsCount")
     if not isinstance(rows, list) or type(count) is not int or count != len(rows):

@@ -60,11 +60,7 @@ class Pace:
         self._calls_per_minute, self._tell = calls_per_minute, tell
 
     def call(self, question: Callable[[], Answer]) -> Answer:
-        """Ask, and ask again after failures that may pass.
-
-        Raises:
-            CallError: When the answer is a refusal, or a failure after all tries.
-        """
+        """Ask, and ask again after failures that may pass; the last failure is a `CallError`."""
         began = time.monotonic()
         for tries in range(1, TRIES + 1):
             self.take()

@@ -55,9 +55,6 @@ class VendorClient:
         """The body of one page, requested again after failures that may pass.
 
         `place` is symbol, multiplier, timespan, and first and last time in milliseconds.
-
-        Raises:
-            FetchError: When the vendor refuses, or still fails after all tries.
         """
         try:
             body: bytes = self._pace.call(

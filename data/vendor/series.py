@@ -235,11 +235,8 @@ def drop_drafts(folder: Path) -> None:
 def fetch_range(cache: SeriesCache, wanted: TimeRange, how: Fetching) -> list[PartBars]:
     """The bars of a range, fetched as far as the cache lacks them.
 
-    Returns parts that cover `wanted`, oldest first; the first and last may reach beyond.
-
-    Raises:
-        FetchError, SourceError, CacheError: When bars cannot be had. Pieces and pages that were
-            fetched before stay in the cache.
+    Returns parts that cover `wanted`, oldest first; the first and last may reach beyond. After an
+    error, pieces and pages that were fetched before stay in the cache.
     """
     if _read_held(cache, wanted)[1]:
         with _locking(cache):
@@ -248,11 +245,7 @@ def fetch_range(cache: SeriesCache, wanted: TimeRange, how: Fetching) -> list[Pa
 
 
 def cached_bars(cache: SeriesCache, wanted: TimeRange, how: Fetching) -> list[PartBars]:
-    """Parts of the cache that cover a range, as `fetch_range`, without a call.
-
-    Raises:
-        FetchError, CacheError: When the cache lacks a part of the range.
-    """
+    """Parts of the cache that cover a range, as `fetch_range`; an error if it lacks one."""
     bars, missing = _read_held(cache, wanted)
     for piece in how.split(missing, cache.key):
         asked = [part for part in cache.list_asked() if part.range.covers(piece)]
@@ -270,11 +263,7 @@ def cached_bars(cache: SeriesCache, wanted: TimeRange, how: Fetching) -> list[Pa
 def join_parts(
     cache: SeriesCache, wanted: TimeRange, parts: list[PartBars], max_bytes: int
 ) -> tuple[Ints, Mapping[str, Floats], str]:
-    """Times [N] and values, [N] each, of the bars of a range, and when they were fetched.
-
-    Raises:
-        LimitError: When they take more than `max_bytes`.
-    """
+    """Times [N] and values, [N] each, of the bars of a range, and when they were fetched."""
     size = sum(part.timestamp.nbytes * (len(VALUES) + 1) for part in parts)
     if size > max_bytes:
         raise refuse_size(str(cache.key), f"its bars take {size} bytes", max_bytes)

@@ -122,16 +122,7 @@ def make_forecast(
     settings: ForecastSettings,
     watch: Watch = lambda progress: None,
 ) -> Forecast:
-    """Fit a forecast, judge it as the only one on these bars, and say how it was made.
-
-    Args:
-        series: Of one or several symbols.
-        settings: Of the forecast.
-        watch: Hears how far it is.
-
-    Raises:
-        ConfigError, DeviceError: As `fit`.
-    """
+    """Fit a forecast, judge it as the only one on these bars, and say how it was made; as `fit`."""
     spans = tuple(_span(bars) for bars in series)
     fitted = fit(series, settings, watch)
     known_at, values, symbols = build_column(series, fitted)
@@ -181,14 +172,8 @@ def column_hash(known_at: Ints, values: Floats, symbols: Sequence[str]) -> str:
 def write_forecast(forecast: Forecast, path: Path) -> Forecast:
     """Write a forecast whole or not at all, with all fits that its folder knows of.
 
-    Fits that end at the same time take turns, so that each counts those before it.
-
-    Returns:
-        The forecast as it was written.
-
-    Raises:
-        OptimizerError: When it cannot be written; what was there is left as it was.
-        StoreError: When a version that is not known wrote a forecast of the folder.
+    Fits that end at the same time take turns, so that each counts those before it. Returns the
+    forecast as it was written.
     """
     try:
         with taking_turns(path.parent):
@@ -202,12 +187,7 @@ def write_forecast(forecast: Forecast, path: Path) -> Forecast:
 
 
 def read_forecast(path: Path) -> Forecast:
-    """Read a forecast, checked as far as it can be without its bars.
-
-    Raises:
-        ConfigError: When there is no such file, or it is no forecast.
-        StoreError: When it is not what was written, or contradicts itself.
-    """
+    """Read a forecast, checked as far as it can be without its bars."""
     table = _table(path)
     record = _decode_record(table.schema, path)
     if record is None:
@@ -247,11 +227,7 @@ def _contradiction(forecast: Forecast) -> str:
 
 
 def read_record(path: Path) -> ForecastRecord | None:
-    """The record of a forecast; None of a file that is none.
-
-    Raises:
-        StoreError: When a version that is not known wrote it.
-    """
+    """The record of a forecast; None of a file that is none."""
     try:
         with _open_parquet(path) as (file, _):
             return _decode_record(file.schema_arrow, path)
@@ -286,11 +262,7 @@ def list_records(folder: Path) -> ForecastList:
 
 
 def counted_record(path: Path) -> ForecastRecord | None:
-    """The record of a forecast, counting all fits that its folder knows of; None of another file.
-
-    Raises:
-        StoreError: When a version that is not known wrote a forecast of the folder.
-    """
+    """The record of a forecast with all fits that its folder knows of; None of another file."""
     record = read_record(path)
     return record and record.counting(_read_records(path.resolve().parent))
 
@@ -350,11 +322,7 @@ def _open_parquet(path: Path) -> "Iterator[tuple[pq.ParquetFile, io.BytesIO]]":
 
 
 def _decode_record(schema: "pa.Schema", path: Path) -> ForecastRecord | None:
-    """The record in a file's description; None where there is none, or that of another program.
-
-    Raises:
-        StoreError: When it was changed, or a version that is not known wrote it.
-    """
+    """The record in a file's description; None where there is none, or that of another program."""
     try:
         payload = read_mapping((schema.metadata or {})[RECORD])
     except (KeyError, ValueError):

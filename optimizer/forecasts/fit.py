@@ -112,12 +112,7 @@ class Fitted:
 
 
 def named_rows(text: str) -> tuple[Expression, ...]:
-    """The rows of features such as ``returns, rsi(close, 14) / 100``.
-
-    Raises:
-        ConfigError: When the text is none, or a feature is named twice.
-        StrategyError: When one is no row of the language.
-    """
+    """The rows of features such as ``returns, rsi(close, 14) / 100``, each named once."""
     try:
         parts = split_rows(text)
     except StrategyError as error:
@@ -130,11 +125,7 @@ def named_rows(text: str) -> tuple[Expression, ...]:
 
 
 def build_samples(series: Sequence[Bars], settings: ForecastSettings) -> Samples:
-    """Features and targets of series.
-
-    Raises:
-        ConfigError: When bars differ in duration, two series share a symbol, or features are wrong.
-    """
+    """Features and targets of series."""
     if len({bars.timeframe_ns for bars in series}) > 1:
         raise ConfigError("bars of one forecast must last equally long: add --timeframe")
     if len({bars.symbol for bars in series}) < len(series):
@@ -162,11 +153,7 @@ def build_samples(series: Sequence[Bars], settings: ForecastSettings) -> Samples
 
 
 def build_folds(samples: Samples, settings: ForecastSettings) -> tuple[Fold, ...]:
-    """All refits in the order of time; those with too little to train on are left out.
-
-    Raises:
-        ConfigError: When there is none.
-    """
+    """All refits in the order of time; those with too little to train on are left out."""
     count = len(samples.moments_ns)
     candidates = [
         _fold(samples, settings, begin) for begin in range(settings.train, count, settings.refit)

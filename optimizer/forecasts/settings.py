@@ -31,11 +31,7 @@ def _knob(default: Value, text: str, form: str, low: int = 0, high: int = 0) -> 
 
 @dataclass(frozen=True)
 class ForecastSettings:
-    """All that decides a forecast beside bars and code; each field has its own help.
-
-    Raises:
-        ConfigError: Naming the flag.
-    """
+    """All that decides a forecast beside bars and code; an error names the flag."""
 
     model: str = _knob("gru", "What forecasts.", "|".join(MODELS))
     horizon: int = _knob(4, "Bars ahead.", "BARS", 1, 10_000)

@@ -89,12 +89,7 @@ class NullFolder:
 
     @classmethod
     def open(cls, path: Path) -> "NullFolder":
-        """Open a folder that `export_markets` made.
-
-        Raises:
-            ConfigError: When it is none, or was not finished.
-            StoreError: When it is damaged.
-        """
+        """Open a folder that `export_markets` finished."""
         if not (path / MANIFEST).is_file():
             raise ConfigError(
                 f"{path}: has no {MANIFEST}; null export DATA {path} makes a folder of markets"
@@ -130,11 +125,7 @@ class NullFolder:
         return frames
 
     def open_seal(self) -> dict[str, str]:
-        """Label of each market.
-
-        Raises:
-            StoreError: When the sealed file is gone, or is another one than was exported.
-        """
+        """Label of each market; an error where the sealed file is another one than was exported."""
         lines = [line.encode() for line in self._read_seal()]
         batches, labels = self.manifest.batches, dict[str, str]()
         if [sha256(line).hex() for line in lines] != [batch.seal for batch in batches]:
@@ -165,20 +156,7 @@ def export_markets(
     is_mirrored: bool = False,
     symbol: str | None = None,
 ) -> NullFolder:
-    """Write copies of each kind and the real market, in a drawn order.
-
-    Args:
-        path: New or empty folder.
-        config: Of the bars, their range, the seed, and the rhythm that is kept.
-        count: Copies of each kind.
-        form: Of the files, as in `data.save_parquet.FORMS`.
-        is_mirrored: Whether there are mirrored copies beside shuffled ones.
-        symbol: Name of the market in the files; None for its own.
-
-    Raises:
-        ConfigError: When the folder is in use, or the market cannot be named so.
-        DataError: When bars cannot be read or written.
-    """
+    """Write copies of each kind and the real market, in a drawn order; as `null_markets`."""
     _check_count(count)
     if form not in FORMS:
         raise ConfigError(f"form '{form}' is unknown; there are {', '.join(FORMS)}")
@@ -197,18 +175,7 @@ def export_markets(
 def add_markets(
     path: Path, config: "RunConfig", count: int, *, symbol: str | None = None
 ) -> NullFolder:
-    """Write further copies of each kind; seed and rhythm are those of the folder.
-
-    Args:
-        path: Folder that `export_markets` made.
-        config: Of the bars, which must be those of the folder.
-        count: Copies of each kind.
-        symbol: As of `export_markets`.
-
-    Raises:
-        ConfigError: When there is no such folder, or the bars are others.
-        DataError: When bars cannot be read or written.
-    """
+    """Write further copies of each kind, as `null_markets`; seed and rhythm are the folder's."""
     NullFolder.open(path)
     series, windows = _load_markets(config, symbol)
     with taking_turns(path):
@@ -225,11 +192,7 @@ def add_markets(
 
 
 def read_json(path: Path) -> object:
-    """JSON of a file in the folder.
-
-    Raises:
-        StoreError: When it cannot be read.
-    """
+    """JSON of a file in the folder."""
     try:
         return decode(path.read_bytes())
     except (OSError, ValueError) as error:

@@ -61,14 +61,7 @@ class NullVerdict(Payload):
 
 
 def judge_results(folder: NullFolder, results: Mapping[str, float]) -> NullVerdict:
-    """Judge a result of each market; greater is better.
-
-    The look is recorded before the seal is opened.
-
-    Raises:
-        ConfigError: When a market has no finite result, or there is no such market.
-        StoreError: When the folder is damaged.
-    """
+    """Judge a result of each market, as `null_judge`; the look is kept before the seal opens."""
     _check_results(folder, results)
     now = Look(datetime.now(UTC).isoformat(timespec="seconds"), {**results})
     with taking_turns(folder.path):

@@ -78,17 +78,12 @@ def scan_sources(
     """Load the sources that a configuration names, and scan them.
 
     Args:
-        config: Of the sources.
+        config: Of the sources, folder, threads and times.
         question: Asked of each symbol.
-        ways: How it is done; folder, threads and times are those of the configuration.
+        ways: How it is done beside that.
         is_kept: Whether classes are kept, and compared with those of earlier scans.
         watch: Callback of progress of loading.
         source: By which the next scan knows these series; None for where they were read.
-
-    Raises:
-        ConfigError: When a source is named twice.
-        DataError: When a source cannot be had.
-        ParityError: When a row differs from the readable definition.
     """
     began = time.perf_counter()
     root = Path(config.cache) if config.cache else Path(user_cache_path(APP))
@@ -220,11 +215,7 @@ def draw_sample(names: Sequence[str], data_hash: str) -> list[str]:
 
 
 def check_rows(rows: Mapping[str, SymbolRow], question: ScanParams, threads: int) -> None:
-    """Replay rows by the readable definition, compiled in its own words.
-
-    Raises:
-        ParityError: When a row or a vote differs in any bit, naming the first.
-    """
+    """Replay rows by the readable definition; a `ParityError` names the first bit that differs."""
     run = CompiledForm()
 
     def check(row: SymbolRow) -> str:
