@@ -224,8 +224,8 @@ def backtest(
     118
     """
     from optimizer.report.run import Single
-    from optimizer.run.candidate import GeneSource, hold_candidate
     from optimizer.run.individuals import prove_shown
+    from optimizer.run.settings import GeneSource, hold_candidate
 
     source = GeneSource(genes or {}, file, run, member, trust=trust)
     with hold_candidate(source, settings, config, "backtest") as (task, genome, whose):

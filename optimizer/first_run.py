@@ -12,7 +12,7 @@ from optimizer.config.settings import SearchSettings
 from optimizer.evidence.cscv import compare_halves
 from optimizer.search.evolution import Evolution
 from optimizer.search.generation import Evaluation, Floats
-from optimizer.search.ranking import rank_individuals
+from optimizer.search.selection import rank_individuals
 from strategy import Gene, GenomeLayout, LessThan, find_strategy
 
 

@@ -51,7 +51,7 @@ def agree(  # noqa: PLR0913 - each is given by its name
     """
     # Only now: reading files and running the reference import much.
     from optimizer.agreement.agreement import compare_list
-    from optimizer.run.candidate import GeneSource, hold_candidate, require_genes
+    from optimizer.run.settings import GeneSource, hold_candidate, require_genes
 
     source = GeneSource(genes or {}, file, run, member, trust=trust)
     with hold_candidate(source, settings, config, "agree") as (task, genome, _):

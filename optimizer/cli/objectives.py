@@ -60,8 +60,8 @@ def check_goal(
     from optimizer.config.run_config import resolve_config
     from optimizer.formatting import format_count, fraction, metric
     from optimizer.goals.constraints import find_constraint
+    from optimizer.run.points import try_objective
     from optimizer.run.task import prepare
-    from optimizer.run.tried_goal import try_objective
 
     bound = find_constraint(text)
     goal = text if bound is None else bound.as_objective

@@ -19,16 +19,11 @@ if TYPE_CHECKING:
 def join_cluster(
     cluster: Address | str | None, runs: Path | None = None, *, may_differ: bool = False
 ) -> "Iterator[Cluster | None]":
-    """The cluster at an address, until the context ends; None without an address.
+    """The cluster at an address, as the flags name it, until the context ends; None without one.
 
-    Args:
-        cluster: Address, as the flags name it.
-        runs: Folder of runs, in which large bars are put down; None for no such folder.
-        may_differ: Whether workers that are not fit are only looked at.
-
-    Raises:
-        ConfigError: When what speaks to hosts is not installed, or a worker is not fit.
-        LostError: When the scheduler or all workers are gone.
+    Large bars are put down in the folder of runs, if there is one. With `may_differ` workers that
+    are not fit are only looked at. ConfigError when the library is not installed, or a worker is
+    not fit; LostError when the scheduler or all workers are gone.
     """
     if cluster is None:
         yield None

@@ -28,8 +28,7 @@ KEY_FILES = ("ca.pem", "cert.pem", "key.pem")
 class Address:
     """A cluster that was named on the command line.
 
-    Raises:
-        ConfigError: When a host beyond this machine would be spoken to in the open unasked.
+    ConfigError when a host beyond this machine would be spoken to in the open unasked.
     """
 
     text: str  # as it was named
@@ -44,11 +43,7 @@ class Address:
             self.require_safe(self.scheduler, "the scheduler")
 
     def require_safe(self, address: str, whose: str) -> None:
-        """Refuse an unencrypted address beyond this machine, unless a flag allows it.
-
-        Raises:
-            ConfigError: Saying what that would mean.
-        """
+        """Refuse an unencrypted address beyond this machine, unless a flag allows it."""
         if address.startswith("tls://") or self.is_plaintext or is_loopback(address):
             return
         raise ConfigError(
@@ -61,11 +56,10 @@ class Address:
 def parse_address(text: str, tls: Path | None = None, *, is_plaintext: bool = False) -> Address:
     """Read `--cluster`, `--cluster-tls` and `--cluster-plaintext`.
 
+    ConfigError when it is none of `FORMS`, keys are missing, or it is not safe.
+
     >>> parse_address("local:4").local
     4
-
-    Raises:
-        ConfigError: When it is none of `FORMS`, keys are missing, or it is not safe.
     """
     if match := re.fullmatch(r"local:([0-9]{1,4})", text):
         count = int(match[1])

@@ -24,7 +24,7 @@ from optimizer.cluster.dask_client import CALL_S, Calls, Link, Worker
 from optimizer.errors import ConfigError, WorkersLostError
 from optimizer.formatting import format_count
 from optimizer.search import SEARCH_VERSION
-from optimizer.search.operators import sample_genomes
+from optimizer.search.breeding import sample_genomes
 from optimizer.search.randomness import stream
 from strategy import find_strategy
 
@@ -144,8 +144,7 @@ class Cluster:
 
     Raises:
         ConfigError: When a worker is not fit, by name.
-        SchedulerLostError: When no scheduler answers at the address.
-        WorkersLostError: When no worker comes.
+        LostError: When no scheduler answers at the address, or no worker comes.
     """
 
     def __init__(
@@ -183,10 +182,8 @@ class Cluster:
     def look(self, every_s: float = 0.0) -> None:
         """List workers, unless that was done just now; log each that came, went or is silent.
 
-        Raises:
-            SchedulerLostError: When the scheduler is.
-            WorkersLostError: When none has been there for long.
-            ConfigError: When one came that speaks in the open.
+        LostError when the scheduler is gone, or no worker has been there for long; ConfigError when
+        one came that speaks in the open.
         """
         now = time.monotonic()
         if now - self._looked < every_s:
@@ -330,11 +327,7 @@ class Measured:
 
 
 def measure_workers(cluster: Cluster) -> list[Measured]:
-    """All workers of a cluster, one after the other.
-
-    Raises:
-        WorkersLostError: When one ends meanwhile.
-    """
+    """All workers of a cluster, one after the other."""
     shares, measured = cluster.shares(), []
     for address, made in cluster.made.items():
         worker = cluster.workers[address]

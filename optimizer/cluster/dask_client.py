@@ -73,11 +73,7 @@ class _LeavesCtrlC(WorkerPlugin):
 
 @contextmanager
 def begin_workers(count: int) -> Iterator[LocalCluster]:
-    """A scheduler and workers on this machine alone.
-
-    Raises:
-        WorkersLostError: When one does not begin in time.
-    """
+    """A scheduler and workers on this machine alone; WorkersLostError when one is late."""
     folder = workers_folder()
     if folder is None:
         raise WorkersLostError(
@@ -161,13 +157,9 @@ class Worker:
 
 
 class Link:
-    """A connection with a scheduler.
+    """A connection with a scheduler, also one that is begun here with so many workers.
 
-    Args:
-        address: Where it is, or how many workers to begin here with a scheduler of their own.
-
-    Raises:
-        SchedulerLostError: When no scheduler answers.
+    SchedulerLostError when it does not answer, at first or later.
     """
 
     def __init__(self, address: Address) -> None:
@@ -185,11 +177,7 @@ class Link:
             self._opened.close()
 
     def workers(self) -> tuple[Worker, ...]:
-        """All workers now, by address.
-
-        Raises:
-            SchedulerLostError: When the scheduler does not answer.
-        """
+        """All workers now, by address."""
         known = self._ask("identity", n_workers=-1)
         return tuple(
             Worker(address, str(entry["name"]), int(entry["nthreads"]), float(entry["last_seen"]))
@@ -209,11 +197,7 @@ class Link:
         return Calls(self)
 
     def client(self) -> Client:
-        """Client of the scheduler, while that answers.
-
-        Raises:
-            SchedulerLostError: When it does not.
-        """
+        """Client of the scheduler, while that answers."""
         if self._client.status != "running":
             raise self.build_lost_error()
         return self._client
@@ -227,11 +211,7 @@ class Link:
             self._begun.scale(self._address.local)
 
     def send_away(self, worker: str) -> None:
-        """End a worker; others take over its own data.
-
-        Raises:
-            SchedulerLostError: When the scheduler does not answer.
-        """
+        """End a worker; others take over its own data."""
         self._ask("retire_workers", workers=[worker], close_workers=True)
 
     def _ask(self, question: str, **arguments: object) -> Any:  # noqa: ANN401
@@ -318,8 +298,7 @@ class Calls(Generic[Purpose]):
     def collect(self, limit_s: float) -> list[tuple[Purpose, Any]]:
         """Answers that are here, or come within a while; an error is the answer of what raised it.
 
-        Raises:
-            SchedulerLostError: When the scheduler is lost, and all calls with it.
+        SchedulerLostError when the scheduler is lost, and all calls with it.
         """
         until = time.monotonic() + limit_s
         while not self._ended.has_ready() and (left := until - time.monotonic()) > 0:
@@ -358,9 +337,8 @@ def _name_killed(error: Exception) -> Exception:
 def _require_answer(address: str, security: Security) -> None:
     """Refuse a port that takes connections and stays silent: the library waits for it for ever.
 
-    Raises:
-        TimeoutError: When a first question is not answered for `CALL_S` seconds.
-        OSError: When no scheduler listens.
+    TimeoutError when a first question is not answered for `CALL_S` seconds, OSError when no
+    scheduler listens.
     """
 
     async def greet() -> None:

@@ -59,11 +59,8 @@ class FailedError(OptimizerError):
 class Parcel:
     """A setup that workers of a cluster keep as long as this lives.
 
-    Raises:
-        ConfigError: When it cannot be packed, such as functions of this very program, or its bars
-            are large and there is no folder for them.
-        DataError: When they cannot be written there.
-        WriteError: When there is no room for them.
+    ConfigError when it cannot be packed, such as functions of this very program, or its bars are
+    large and there is no folder for them; others when they cannot be written there.
     """
 
     def __init__(self, cluster: Cluster, setup: Setup) -> None:
@@ -91,13 +88,8 @@ def run_jobs(
 ) -> Generator[tuple[int, Any], None, None]:
     """Index and result of jobs done on all workers, as they end. Closing it cancels the rest.
 
-    Args:
-        cluster: Whose workers.
-        requests: Taken as there is room for them.
-
-    Raises:
-        SchedulerLostError, WorkersLostError: When either is gone.
-        FailedError: When a job raises something, with its name; it is not tried again.
+    Requests are taken as there is room for them. LostError when scheduler or workers are gone;
+    FailedError when a job raises something, with its name: it is not tried again.
     """
     calls, pending = cluster.link.calls(), iter(requests)
 
@@ -132,11 +124,7 @@ def _name_job(request: JobRequest, error: Exception) -> OptimizerError:
 
 
 def refuse_own_indicators(spec: Strategy) -> None:
-    """Refuse a strategy with a person's own indicators: other hosts do not have their code.
-
-    Raises:
-        ConfigError: With the name of one.
-    """
+    """Refuse a strategy with a person's own indicators: other hosts do not have their code."""
     if spec.own:
         raise ConfigError(
             f"--cluster: own indicator '{min(spec.own)}': its code is yours, and other hosts do "
@@ -211,10 +199,7 @@ class Unfit:
 class PackedSetup:
     """A setup that a worker keeps, with its computed results.
 
-    Args:
-        body: Of `pack_setup`.
-        names: Digests of its bars.
-        bars: Bytes of these; it is made where they are.
+    `body` is that of `pack_setup`, with digests of bars; it is made where the bytes of these are.
     """
 
     def __init__(self, body: bytes, names: Sequence[str], bars: Sequence[bytes]) -> None:
@@ -296,11 +281,7 @@ class ClusterSearches:
         self._cluster = cluster
 
     def check(self, task: Task) -> None:
-        """Refuse work that cannot be sent to workers.
-
-        Raises:
-            ConfigError: When its strategy has an indicator of a person's own.
-        """
+        """Refuse work that cannot be sent to workers."""
         refuse_own_indicators(task.spec)
 
     def submit(
@@ -311,11 +292,7 @@ class ClusterSearches:
         engine: Engine | None = None,
         used: str | None = None,
     ) -> Generator[tuple[Job, Result], None, None]:
-        """See `Executor`, in the order of the jobs; nothing of this process is of use.
-
-        Raises:
-            ConfigError: When other hosts cannot be given the strategy.
-        """
+        """See `Executor`, in the order of the jobs; nothing of this process is of use."""
         # A worker may have a GPU, but workers of this machine would all have the same.
         device = "cpu" if self._cluster.address.local else "auto"
         anywhere = Searches(limit(setup, device=device))

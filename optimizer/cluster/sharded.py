@@ -23,7 +23,6 @@ from engine.accounts.costs import Costs
 from engine.accounts.cpu.joint_money import fold_joint_money
 from engine.accounts.cpu.merging import fold_account
 from engine.accounts.ledger import ACCUMULATORS, Ledger
-from engine.accounts.metrics import MetricTable, Span, compute_metrics
 from engine.accounts.results import Results, join_results, order_windows
 from engine.accounts.strategy_stakes import build_stakes
 from engine.backend import Ints
@@ -54,9 +53,8 @@ from optimizer.cluster.jobs import (
     run_jobs,
 )
 from optimizer.errors import ConfigError
-from optimizer.goals.objectives import Goals
 from optimizer.run.indicator_cache import keeping_rows
-from optimizer.run.problem import Asking, EngineProblem
+from optimizer.run.problem import EngineProblem
 from optimizer.run.task import MakeEvaluator, Task, TaskEvaluator, local_evaluator
 from optimizer.search.generation import Floats
 from strategy.model import Strategy
@@ -133,12 +131,6 @@ def describe_resources(engine: Engine) -> ShardResources:
     return ShardResources(engine.device, engine.threads, engine.n_parts)
 
 
-def measure(engine: Engine, genomes: Floats, spans: Sequence[Span], names: Sequence[str]) -> Any:  # noqa: ANN401
-    """Values [P, W, M] of metrics, reasons [P, W, M], and ruin [P, W]; `spans` [W] of windows."""
-    table = compute_metrics(engine.evaluate(genomes), spans, names)
-    return table.values, table.reasons, table.ruined
-
-
 def list_trades(engine: Engine, genomes: Floats) -> list[tuple[Ledger, ...]]:
     """Ledgers of genomes [N, G], [N] of [W]."""
     return list(engine.ledgers(genomes))
@@ -152,13 +144,8 @@ def replay_members(engine: Engine, genomes: Floats, pieces: Sequence[Piece]) -> 
 class ShardedEngine:
     """An engine with series on workers.
 
-    Args:
-        cluster: Whose workers.
-        task: Its strategy, costs and settings; its series are not read here.
-        series: [S] that windows refer to.
-        windows: [W].
-        device: To evaluate on, of each worker.
-        shards: Into how many series are cut; one a worker if None.
+    The task gives strategy, costs and settings; its series are not read here. Windows [W] refer to
+    series [S], which are cut into so many shards; one a worker if None.
     """
 
     def __init__(
@@ -251,21 +238,6 @@ class ShardedEngine:
         for by_window in listed:
             yield tuple(by_window[index] for index in range(len(self.windows)))
 
-    def metrics(self, genomes: Floats, spans: Sequence[Span], names: Sequence[str]) -> MetricTable:
-        """Metrics of each window of genomes [P, G], worked out where these are."""
-        shape = len(genomes), len(self.windows), len(names)
-        values, reasons = np.empty(shape), np.empty(shape, np.int8)
-        ruined = np.empty(shape[:2], np.bool_)
-
-        def select_spans(own: Ints) -> dict[str, Any]:
-            return {"spans": tuple(spans[window] for window in own)}
-
-        for part in self._parts(len(genomes), 9 * len(names) + 1):
-            call = partial(measure, genomes=genomes[part], names=tuple(names))
-            for columns, answer in self._ask("evaluate", call, select_spans):
-                values[part, columns], reasons[part, columns], ruined[part, columns] = answer
-        return MetricTable(values, reasons, ruined, tuple(names))
-
     def certify(self, genomes: Floats) -> Certificate:
         """Replay individuals [N, G] where the bars are; as `engine.replay.certificate.certify`."""
         content = data_hash(self.series)
@@ -312,39 +284,21 @@ class ShardedEngine:
                 yield self._own[shard][0], answer
 
 
-class ShardedProblem(EngineProblem):
-    """Judges what shards evaluate; metrics travel where no goal pools windows."""
-
-    def __init__(self, goals: Goals, spans: Sequence[Span], engine: ShardedEngine) -> None:
-        super().__init__(goals, spans, engine)
-        self._shards = engine
-
-    def _measure_genomes(self, genomes: Floats) -> Asking[tuple[MetricTable, Floats]]:
-        """Metrics of genomes [P, G], and their trades [P] over all windows."""
-        if self.goals.pools:
-            return (yield from super()._measure_genomes(genomes))
-        table = self._shards.metrics(genomes, self.spans, self.goals.metrics)
-        return table, table.column("trades").sum(axis=1)
-
-
 def on_workers(cluster: Cluster, task: Task, shards: int | None = None) -> TaskEvaluator:
     """Evaluates a task on its shards; one a worker if `shards` is None."""
     markets, device = task.markets, task.config.device
     engine = ShardedEngine(cluster, task, markets.searched, markets.windows, device, shards)
-    problem = ShardedProblem(task.goals, markets.spans(markets.windows), engine)
+    problem = EngineProblem(task.goals, markets.spans(markets.windows), engine)
     return TaskEvaluator(problem, engine.certify)
 
 
 def on_shards(
     cluster: Cluster, *, is_judged: bool, least_s: float = LEAST_GENERATION_S
 ) -> MakeEvaluator:
-    """Evaluates on a cluster where that pays.
+    """Evaluates on a cluster where that pays: a generation takes `least_s` seconds here.
 
-    Args:
-        cluster: Whose workers.
-        is_judged: Whether the cluster has whole searches to make afterwards; then a search that
-            does not pay there is made here, with a note, else it is refused.
-        least_s: Seconds that a generation takes on this machine, from which on it pays.
+    Where the cluster has whole searches to judge it by afterwards, a search that does not pay there
+    is made here, with a note; else it is refused.
     """
 
     def make_evaluator(task: Task, device: Device) -> TaskEvaluator:

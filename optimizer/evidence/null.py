@@ -466,7 +466,7 @@ def hypervolume(values: Floats, names: Sequence[str], maximised: Sequence[bool])
     # Showing a run must not load it.
     import moocore
 
-    from optimizer.search.archive import EXACT_OBJECTIVES
+    from optimizer.search.selection import EXACT_OBJECTIVES
 
     if len(names) > EXACT_OBJECTIVES:
         return make_undefined(f"more than {EXACT_OBJECTIVES} objectives")

@@ -14,7 +14,7 @@ from optimizer.errors import ConfigError
 from optimizer.evidence.out_of_sample import FEWEST_TRADES
 from optimizer.evidence.pick import compute_strengths
 from optimizer.run.task import Task
-from optimizer.search.operators import sample_genomes
+from optimizer.search.breeding import sample_genomes
 from optimizer.search.randomness import stream
 
 if TYPE_CHECKING:

@@ -62,8 +62,7 @@ class RunComparison:
 def compare_runs(stores: Sequence[RunStore]) -> list[RunComparison]:
     """Compare the newest fronts of two runs or more with the same objectives, open for reading.
 
-    Raises:
-        StoreError: When a run has recorded nothing, is damaged, or strives for something else.
+    StoreError when a run has recorded nothing, is damaged, or strives for something else.
     """
     headers = [RunHeader.read(store.header) for store in stores]
     first = _list_goals(headers[0])

@@ -106,8 +106,7 @@ class FrameColumns:
 def to_arrow(column: "pd.Series[Any]", where: str) -> pa.Array:
     """A column as Arrow has it: of periods and intervals their beginnings, sparse ones filled.
 
-    Raises:
-        ConfigError: When it holds what Arrow has no column of.
+    ConfigError for values of which Arrow has no column.
     """
     try:
         array = pa.array(_to_plain(column), from_pandas=True)
@@ -148,11 +147,7 @@ def has_times(index: pd.Index, options: LoadOptions) -> bool:
 
 
 def list_texts(column: pa.Array, where: str) -> list[str]:
-    """Different values of a column as text, without missing and empty ones.
-
-    Raises:
-        ConfigError: When they cannot be written as text.
-    """
+    """Different values of a column as text, without missing and empty ones."""
     try:
         values = column.unique()
         if pa.types.is_dictionary(values.type):
@@ -165,8 +160,7 @@ def list_texts(column: pa.Array, where: str) -> list[str]:
 def list_markets(bars: object, options: LoadOptions) -> list[MarketFrame]:
     """List the markets of a frame, of symbols with a frame each, or of groups of rows.
 
-    Raises:
-        ConfigError: When it is something else, or two frames are of one symbol.
+    ConfigError when it is something else, or two frames are of one symbol.
     """
     markets = [
         part
@@ -227,11 +221,7 @@ def _say_pandas(value: object) -> str:
 
 
 def _read_symbol(key: object) -> str:
-    """The symbol that a key is: text, or a whole number.
-
-    Raises:
-        ConfigError: When it is none.
-    """
+    """The symbol that a key is: text, or a whole number; ConfigError for anything else."""
     # Groups by a list of one column have such keys.
     value = key[0] if isinstance(key, tuple) and len(key) == 1 else key
     reason = "a symbol is text or a whole number"
@@ -325,8 +315,7 @@ def _name_markets(
 ) -> Iterator[tuple[object, MarketFrame]]:
     """Each market that columns or index name, of a keyed frame its own; None where none is named.
 
-    Raises:
-        ConfigError: When the key is none of them.
+    ConfigError when the key is none of them.
     """
     by_name = {str(market): market for market in markets}
     if not markets:
@@ -359,14 +348,8 @@ def holding_frames(bars: object, config: RunConfig) -> Iterator[RunConfig]:
     """Configuration in which frames are the sources, as long as the block lasts.
 
     A source is named as the file in the folder of runs that a run which is recorded keeps of it.
-
-    Args:
-        bars: A frame, symbols with a frame each, or groups of rows.
-        config: How they are read.
-
-    Raises:
-        ConfigError: When `bars` is something else.
-        DataError: When columns of a frame cannot be recognised, or hold no numbers or times.
+    `bars` is a frame, symbols with a frame each, or groups of rows; ConfigError for anything else,
+    DataError when columns cannot be recognised, or hold no numbers or times.
     """
     options = load_options(config)
     tables = [read_frame(market, options) for market in list_markets(bars, options)]
@@ -380,11 +363,9 @@ def read_frame(market: MarketFrame, options: LoadOptions) -> RawTable:
     """Rows of a frame as these options read them, which share no memory with it.
 
     An index of times is the time, unless the options name a column; no other column is read only
-    because its name sounds like a time.
-
-    Raises:
-        ConfigError: When its columns differ from its index or its key, or hold other markets.
-        DataError: When its columns cannot be recognised, or a value has no single reading.
+    because its name sounds like a time. ConfigError when its columns differ from its index or its
+    key, or hold other markets; DataError when they cannot be recognised, or a value has no single
+    reading.
     """
     index = _name_index(market.frame, options)
     columns = FrameColumns(market, index)
@@ -442,11 +423,7 @@ def _list_symbols(columns: FrameColumns, options: LoadOptions) -> list[str]:
 
 
 def _choose_symbol(columns: FrameColumns, names: Sequence[str], options: LoadOptions) -> str:
-    """The one market that a frame is of, by its key and by the columns that name it.
-
-    Raises:
-        ConfigError: When they name another, or several.
-    """
+    """The one market that a frame is of, by its key and by the columns that name it."""
     market = columns.market
     symbol = market.symbol
     for name in filter(None, names):
@@ -526,9 +503,6 @@ def _refuse_other_times(columns: FrameColumns, index: str, options: LoadOptions)
     """Refuse columns that could be the time of a bar as well as the index, and differ from it.
 
     Days beside an index are no times of bars, nor are times of day.
-
-    Raises:
-        ConfigError: Naming them, and how to pass either.
     """
     taken = {index, *options.columns.values(), *options.aligned.values()}
     times = {}

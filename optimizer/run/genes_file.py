@@ -40,13 +40,10 @@ Values = Mapping[str, object]
 
 
 def read_individuals(path: Path) -> list[Values]:
-    """Individuals of a ``.csv`` file, or of JSON under any other name.
+    """Individuals of a ``.csv`` file, or of JSON under any other name; ConfigError of another form.
 
     JSON is an object of genes, or a list of such; what `evolve --json`, `backtest --json` and
     `runs show --json` print, and what `runs export` writes. CSV has a column a gene.
-
-    Raises:
-        ConfigError: When the file cannot be read, or is of another form.
     """
     try:
         text = read_page(path, "not genes", LARGEST_BYTES)
@@ -70,8 +67,7 @@ def chosen_individual(path: Path, member: int | None) -> Values:
 def chosen_member(where: str, count: int, member: int | None) -> int:
     """The place of an individual among so many; None means the only one.
 
-    Raises:
-        ConfigError: When there is none, no such one, or several to choose from.
+    ConfigError when there is no such one, or there are several to choose from.
     """
     if member is None and count == 1:
         return 0
@@ -84,9 +80,8 @@ def chosen_member(where: str, count: int, member: int | None) -> int:
 def encode_genome(layout: GenomeLayout, *given: Mapping[str, object]) -> Floats:
     """Turn named values into a genome [G]; later ones win, genes without any keep their default.
 
-    Raises:
-        ConfigError: Naming every gene that is unknown or has no legal value.
-        GeneError: When a constraint is broken.
+    ConfigError names every gene that is unknown or has no legal value; GeneError when a constraint
+    is broken.
     """
     problems: list[str] = []
     numbers: dict[str, float] = {}
@@ -181,11 +176,7 @@ class WarmStart:
 
 
 def load_warm_start(config: RunConfig, layout: GenomeLayout) -> WarmStart | None:
-    """The individuals that a configuration begins with; None where it names none.
-
-    Raises:
-        ConfigError, StoreError: As `load_genomes`.
-    """
+    """The individuals that a configuration begins with; None where it names none."""
     if config.warm_start is None:
         return None
     return load_genomes(
@@ -208,13 +199,10 @@ def load_genomes(
     """Individuals for a search to begin with.
 
     `source` is a ``.json`` or ``.csv`` file as `read_individuals` reads it, or a run, whose front
-    it takes (the last generation where the front is empty). `member` takes one of them alone.
-    Genes that are not named keep their default. `may_repair` moves genomes inside
-    bounds and constraints; else they are refused.
-
-    Raises:
-        ConfigError: When the file cannot be read, or an individual is not one of this search.
-        StoreError: When there is no such run, or it has recorded no generation.
+    it takes (the last generation where the front is empty). `member` takes one of them alone. Genes
+    that are not named keep their default. `may_repair` moves genomes inside bounds and constraints;
+    else they are refused. ConfigError when the file cannot be read, or an individual is not one of
+    this search; StoreError when there is no such run, or it has recorded no generation.
     """
     path = Path(source)
     if path.suffix in (".json", ".csv"):

@@ -56,9 +56,7 @@ class Importance:
 def measure_run_importance(store: RunStore) -> dict[str, Importance]:
     """Importance of the genes of a run for each objective, over its recorded feasible trials.
 
-    Raises:
-        ConfigError: When they are too few.
-        StoreError: When the run is damaged, or has recorded no individual.
+    ConfigError when they are too few; StoreError when the run is damaged, or has recorded none.
     """
     recorded, header = recorded_individuals(store).population, RunHeader.read(store.header)
     objectives = header.natural(recorded.objectives)
@@ -85,12 +83,9 @@ def count_needed(genes: int) -> int:
 def importance(
     genomes: Floats, values: Floats, is_category: Sequence[bool] | None = None
 ) -> Importance:
-    """Share of the variance of values that each gene explains.
+    """Share of the variance of finite values [N] that each gene of genomes [N, G] explains.
 
-    Args:
-        genomes: [N, G] of distinct trials.
-        values: [N], finite.
-        is_category: [G] whether a gene has no order, so that each of its values is a bin.
+    Each value of a gene without an order, as `is_category` [G] flags, is a bin.
     """
     count = min(len(values), MOST_TRIALS)
     chosen = np.arange(count) * len(values) // count

@@ -291,16 +291,11 @@ def prove_one(task: Task, genome: Floats) -> None:
 def prove_shown(
     spec: Strategy, markets: Markets, genomes: Floats, ledgers: Iterable[Sequence[Ledger]]
 ) -> None:
-    """Prove it for individuals, also at the bars at which their trades signal, in or out.
+    """Prove it for individuals [N, G], also at the bars at which their trades signal, in or out.
 
-    Args:
-        spec: The strategy; without an indicator of a person's own there is nothing to prove.
-        markets: All of their series are read.
-        genomes: [N, G].
-        ledgers: [N] of [W], over all windows of the markets.
-
-    Raises:
-        IndicatorError: Naming function, parameters, and the first bar that differs.
+    All series of the markets are read; ledgers [N] of [W] are of all their windows. Without an
+    indicator of a person's own there is nothing to prove. IndicatorError names function,
+    parameters, and the first bar that differs.
     """
     if not spec.own:
         return

@@ -49,9 +49,7 @@ MOST_NAMED = 5
 class Markets:
     """Series and the windows that cut them.
 
-    Raises:
-        ConfigError: When a series has no window to search on, or the search would see bars that
-            are held out.
+    ConfigError when a series has no window to search on, or the search would see held-out bars.
     """
 
     series: tuple[Bars, ...]  # [S]; those with one symbol from one source are parts of one market
@@ -246,8 +244,8 @@ def load_series(
 ) -> tuple[Bars, ...]:
     """Load the series that a configuration names, one a source, one after the other.
 
-    Numbers of the columns named by `paid` are payments. Series that memory has no
-    room for are written under the folder of runs, and mapped.
+    Numbers of the columns named by `paid` are payments; with `may_fetch` a vendor may be asked.
+    Series that memory has no room for are written under the folder of runs, and mapped.
     """
     options = load_options(config, may_fetch=may_fetch)
     with_columns = make_column_adder(config, options.zone, paid)
@@ -280,15 +278,11 @@ def load_markets(
     paid: Collection[str] = (),
     may_fetch: bool = True,
 ) -> Markets:
-    """Load the series of a configuration and cut its windows.
+    """Load the series of a configuration and cut its windows; arguments as of `load_series`.
 
-    A part between long gaps needs `least` bars to be searched on; shorter parts are skipped, with
-    a note. Numbers of the columns named by `paid` are payments. With `may_fetch` a vendor may be
-    asked.
-
-    Raises:
-        ConfigError: When bars of different durations would be scaled differently.
-        DataError: When bars cannot be had, or a window would be empty.
+    A part between long gaps needs `least` bars to be searched on; shorter parts are skipped, with a
+    note. ConfigError when bars of different durations would be scaled differently, DataError when
+    bars cannot be had, or a window would be empty.
     """
     holdout = None if config.holdout is None else parse_holdout(config.holdout)
     series = load_series(config, paid=paid, may_fetch=may_fetch)
@@ -373,11 +367,7 @@ def _check_alike(series: tuple[Bars, ...], config: RunConfig) -> None:
 
 
 def require_finer_fit(finer: Sequence[str], specs: Sequence[str]) -> None:
-    """Refuse finer bars without a clear owner.
-
-    Raises:
-        ConfigError: When there are some, and not one source for each of the series.
-    """
+    """Refuse finer bars where there are some, and not one source for each of the series."""
     if finer and len(finer) != len(specs):
         raise ConfigError(
             f"--finer names {format_count(len(finer), 'source')}, --data "
@@ -389,9 +379,7 @@ def require_finer_fit(finer: Sequence[str], specs: Sequence[str]) -> None:
 def with_finer(bars: Bars, spec: str, options: LoadOptions) -> Bars:
     """Bars that carry finer ones, with a note of how many are made up of them.
 
-    Raises:
-        ConfigError: When those of the source are not finer, or make up none.
-        DataError: When they cannot be read.
+    ConfigError when those of the source are not finer, or make up none.
     """
     plain = replace(options, timeframe=None, source_timeframe=None, aligned_columns=())
     read = load_bars(spec, plain)

@@ -1,5 +1,7 @@
-"""Every point of a lattice, or every candidate on record, with all metrics; two genes as a grid."""
+"""Points of a lattice or candidates on record with all metrics, as a grid; and a goal tried."""
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,8 +9,11 @@ import numpy.typing as npt
 
 from engine.accounts.metrics import METRICS, MetricTable
 from optimizer.errors import ConfigError
+from optimizer.goals.arithmetic import REASONS, evaluate
 from optimizer.goals.constraints import MEAN, POOLED, over_windows
-from optimizer.goals.objectives import OBJECTIVES, is_maximised
+from optimizer.goals.formulas import read_formula
+from optimizer.goals.near import NEAR
+from optimizer.goals.objectives import OBJECTIVES, Objective, is_maximised
 from optimizer.run.problem import measure
 from optimizer.run.tables import Columns, recorded_individuals
 from optimizer.run.task import Task
@@ -21,6 +26,8 @@ MOST_POINTS = 1_000_000
 
 MOST_VALUES = 40
 """Values of a gene that a grid shows each by itself; of more, so many ranges of equal width."""
+
+INFEASIBLE = "infeasible neighbours"
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,14 +52,9 @@ class Grid:
 def find_points(store: RunStore, task: Task, most: int | None = None) -> Floats:
     """Genomes [N, G]: all legal points of a lattice, else every candidate that is on record.
 
-    Args:
-        store: Of the run.
-        task: Of the run.
-        most: Of a lattice with more points a sample of about so many, always the same.
-
-    Raises:
-        ConfigError: When there are more than `MOST_POINTS`, and no sample will do.
-        StoreError: When the run is damaged, or has recorded no candidate that is still kept.
+    Of a lattice with more than `most` points a sample of about so many, always the same.
+    ConfigError when there are more than `MOST_POINTS`, and no sample will do; StoreError when the
+    run is damaged, or has recorded no candidate that is still kept.
     """
     lattice = task.lattice
     if lattice is None:
@@ -114,9 +116,6 @@ def build_grid(
         values: [N] of the metric; NaN where it is undefined.
         maximise: Whether more of it is better.
         most: Values of a gene that are shown each by itself; of more so many ranges.
-
-    Returns:
-        The grid, its axes the values that occur, or the middles of ranges where they are many.
     """
     (x, columns), (y, rows) = (_axis(genomes[:, gene], most) for gene in genes)
     counts = np.zeros((len(y), len(x)), np.int64)
@@ -151,3 +150,29 @@ def _taken_together(table: MetricTable, over: str) -> Floats:
     return np.column_stack(
         [over_windows(table.column(name), MEAN, more_is_better=True) for name in table.names]
     )
+
+
+@dataclass(frozen=True, eq=False)
+class TriedGoal:
+    """An objective of drawn candidates."""
+
+    objective: Objective
+    values: Floats  # [P], windows taken together; NaN where undefined
+    undefined: Mapping[str, int]  # reasons, and how often each
+
+
+def try_objective(task: Task, count: int) -> TriedGoal:
+    """The first objective of a task for so many candidates, drawn within the bounds."""
+    goals, objective = task.goals, task.goals.objectives[0]
+    engine, genomes = task.engine(device="cpu"), task.random_individuals(count)
+    problem = task.problem(engine)
+    values = problem.measure_objectives(genomes)[:, 0]
+    table, _ = measure(engine, genomes, problem.spans, goals.metrics)
+    is_pooled = objective.over == POOLED or (goals.over == POOLED and objective.over in ("", NEAR))
+    inputs = goals.read_inputs(table.pooled if is_pooled else table, genomes)
+    reasons = evaluate(read_formula(objective.metric), inputs, explains=True).reasons
+    counts: Counter[str] = Counter()
+    for candidate in np.flatnonzero(np.isnan(values)).tolist():
+        codes = [] if reasons is None else [code for code in reasons[candidate].tolist() if code]
+        counts[REASONS[codes[0]] if codes else INFEASIBLE] += 1
+    return TriedGoal(objective, values, dict(counts.most_common()))

@@ -36,42 +36,33 @@ class Evaluator(Protocol):
     @property
     def spec(self) -> Strategy:
         """The strategy."""
-        ...
 
     @property
     def device(self) -> str:
         """Where it evaluates."""
-        ...
 
     @property
     def device_reason(self) -> str:
         """Why there."""
-        ...
 
     @property
     def threads(self) -> int:
         """Cores that it uses."""
-        ...
 
     def evaluate(self, genomes: Floats) -> Floats:
         """Accumulators [P, W, A] of genomes [P, G]."""
-        ...
 
     def evaluate_account(self, genomes: Floats) -> tuple[Floats, Floats]:
         """The same, and accumulators of all windows as one account [P, A]."""
-        ...
 
     def ledgers(self, genomes: Floats) -> Iterable[Sequence[Ledger]]:
         """Trades of genomes [N, G]: of each in order a ledger a window, [W]."""
-        ...
 
     def on(self, windows: Sequence[Window]) -> "Evaluator":
         """The same for other windows of its series."""
-        ...
 
     def memory_plan(self, individuals: int) -> object:
         """Memory that a population will take; its text is for people."""
-        ...
 
 
 class Trials:

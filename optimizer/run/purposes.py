@@ -81,11 +81,9 @@ def restore_task(store: RunStore, purpose: Purpose, flags: Mapping[str, object])
     To replay, other bars are taken whole unless flags cut them: ranges and held-out parts of the
     run are of its own bars, and hold where the bars are the same and have only moved.
 
-    Raises:
-        ConfigError: When a flag contradicts the run, bars have another duration, or bars to replay
-            are among those that the run held out and that are not opened.
-        StoreError: When members would not be judged as they were then, naming what differs, or a
-            file or code would be needed that is not trusted.
+    ConfigError when a flag contradicts the run, bars have another duration, or bars to replay are
+    among those that the run held out and that are not opened. StoreError when members would not be
+    judged as they were then, naming each difference, or an untrusted file or code would be needed.
     """
     if purpose.bars == "named":
         _refuse_strategy_flags(store, flags)
@@ -126,11 +124,7 @@ def restore_limits(store: RunStore, task: Task, result: RunResult) -> dict[str, 
 
 
 def restore_start(store: RunStore, task: Task) -> Floats | None:
-    """The genomes that a run began with.
-
-    Raises:
-        ConfigError: When its file or run holds others now.
-    """
+    """The genomes that a run began with; ConfigError when its file or run holds others now."""
     recorded = read_identity(store).warm_start
     if recorded is None:
         return None
@@ -152,12 +146,8 @@ def is_opened(store: RunStore) -> bool:
 def recorded_config(store: RunStore, flags: Mapping[str, object]) -> RunConfig:
     """Configuration of a recorded run, with flags in it.
 
-    A knob that is no longer there is left out, and missing in the identity if it decided
-    anything.
-
-    Raises:
-        StoreError: When the run has recorded none.
-        ConfigError: When a value is wrong.
+    A knob that is no longer there is left out, and missing in the identity if it decided anything.
+    StoreError when the run has recorded none, ConfigError when a value is wrong.
     """
     recorded = store.header.get("command")
     if not isinstance(recorded, dict):

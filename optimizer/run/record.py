@@ -140,8 +140,7 @@ def build_identity(task: Task, warm_start: str | None) -> Identity:
 def read_identity(store: RunStore) -> Identity:
     """The identity in the header of a run, to build on.
 
-    Raises:
-        StoreError: When it has other parts than this version knows.
+    StoreError when it has other parts than this version knows.
     """
     recorded = store.header.get("identity")
     names = {part.name for part in fields(Identity)}
@@ -165,9 +164,7 @@ def require_same(
 
     Individuals that are judged again, not searched for, ask that `parts` are the same, not all.
     `strategies` are the names of both: of two strategies no gene and no condition is compared.
-
-    Raises:
-        StoreError: Naming each value that differs, as recorded and as it is now, and what to do.
+    StoreError names each value that differs, as recorded and as it is now, and a remedy.
     """
     if recorded.digest == present.digest:
         return
@@ -328,11 +325,7 @@ def changed_circumstances(
 
 
 def require_same_columns(run: str, recorded: RunConfig, present: RunConfig) -> None:
-    """Refuse other extra columns than those of a run.
-
-    Raises:
-        StoreError: Naming those that differ.
-    """
+    """Refuse other extra columns than those of a run, naming those that differ."""
     for flag, old, new in (
         ("--aligned-column", recorded.aligned_columns, present.aligned_columns),
         ("--column-file", recorded.column_file, present.column_file),

@@ -1,17 +1,22 @@
-"""Remarks on a question that means other than it seems: lengths, stops, grids, a line each."""
+"""Questions that mean other than they seem: remarks, a line each, and money that is refused."""
 
 from collections.abc import Iterator
+from math import inf
 
 import numpy as np
 
 from data.bars import Bars
 from data.timeframe import MINUTE_NS, format_timeframe
+from optimizer.config.run_config import RunConfig
+from optimizer.errors import ConfigError
 from optimizer.formatting import format_count, number
+from optimizer.run.sources import LARGEST_RATE
 from optimizer.search.lattice import Lattice
 from strategy.conditions import OverBars
 from strategy.expressions import Call, Expression, GeneValue, Number, Setting, holds_row
 from strategy.forms import (
     AccountOf,
+    EquityShare,
     Ladder,
     LimitAt,
     Payment,
@@ -48,17 +53,17 @@ SIZED = (
 )
 """Remarks on an account that sizes trades, beside which other numbers stand."""
 
+LARGEST_STAKES: dict[type[Node], float] = {EquityShare: 10.0, RiskOf: 0.2}
+"""Shares of the cash above which a size is likely a slip."""
+
 
 def question_remarks(
     spec: Strategy, lattice: Lattice | None, timeframe_ns: int, *, is_scaled: bool
 ) -> tuple[str, ...]:
     """A line for each part of a question that is likely to be misread.
 
-    Args:
-        spec: The strategy, scaled to the bars, with its bounds.
-        lattice: Its grid; None for another search.
-        timeframe_ns: Duration of a bar.
-        is_scaled: Whether lengths were scaled from the duration that the strategy names.
+    The strategy is scaled to the bars and has its bounds; `is_scaled` where its lengths were scaled
+    from the duration that it names.
     """
     lines = [*_stops(spec, spec.layout), *_break_evens(spec), *_targets(spec), *_stakes(spec)]
     if spec.account is not None:
@@ -229,3 +234,52 @@ def _missed_bounds(lattice: Lattice) -> Iterator[str]:
                 f"the grid of '{gene.name}' ends at {number(float(values[-1]))}, below its bound "
                 f"{number(gene.high)}, which steps of {number(step)} from {number(gene.low)} miss"
             )
+
+
+def check_money(spec: Strategy, config: RunConfig) -> None:
+    """Refuse rates and sizes that are not to be trusted, and a stake beside an account's.
+
+    ConfigError in one line, with the flag that says they are meant.
+    """
+    fault = next(_list_faults(spec, config), None)
+    if fault is not None:
+        raise ConfigError(f"{fault}{spec.place_of()}")
+
+
+def _list_faults(spec: Strategy, config: RunConfig) -> Iterator[str]:
+    for node in walk(spec):
+        if isinstance(node, Payment) and not config.trust_rates:
+            rate = node.rate
+            most = abs(rate.value) if isinstance(rate, Number) else 0.0
+            if isinstance(rate, GeneValue):
+                gene = spec.layout.gene(rate.gene.name)
+                most = max(abs(gene.low), abs(gene.high))
+            if most > LARGEST_RATE:
+                yield (
+                    f"{format_tree(node)} pays {most:g}, more than {LARGEST_RATE:g} of the price "
+                    "each time: write a fraction, 0.0001 for 0.01 %, or add --trust-rates"
+                )
+        # Bounds of a gene say themselves how large a stake is meant.
+        size = node.settings[0][1] if isinstance(node, tuple(LARGEST_STAKES)) else None
+        limit = LARGEST_STAKES.get(type(node), inf)
+        if isinstance(size, Number) and size.value > limit and not config.trust_leverage:
+            said, allowed = (
+                f"{share:g} times" if limit > 1 else f"{100 * share:g} % of"
+                for share in (size.value, limit)
+            )
+            yield (
+                f"{format_tree(node)} stakes {said} the account, more than {allowed} it: write "
+                f"{node.label}(0.01) for 1 %, or add --trust-leverage"
+            )
+    if spec.account is not None and _names_stake(config):
+        yield (
+            f"--risk-fraction {config.risk_fraction:g} sizes nothing here: account(...) does; "
+            "leave it out"
+        )
+
+
+def _names_stake(config: RunConfig) -> bool:
+    """True if a stake was chosen; a record and a page of all settings name most knobs."""
+    fields, named = RunConfig.model_fields, config.model_fields_set
+    is_chosen = "risk_fraction" in named and len(named) < len(fields) / 2
+    return is_chosen or config.risk_fraction != fields["risk_fraction"].default

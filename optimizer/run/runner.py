@@ -149,12 +149,9 @@ class Beside(Protocol):
 class Observer:
     """Observer of a new or resumed run, which keeps what its judgement needs.
 
-    Args:
-        watch: Callback of progress; a `data.progress.Show` may ask to stop.
-        beside: Searches for its judgement meanwhile.
-
-    Attributes:
-        just: Engine and trials of the search, once it is over.
+    `watch` is the callback of progress; a `data.progress.Show` may ask to stop. `beside` are
+    searches for its judgement meanwhile. `just` has engine and trials of the search, once it is
+    over.
     """
 
     def __init__(self, watch: Watch = lambda progress: None, beside: Beside | None = None) -> None:
@@ -170,16 +167,11 @@ def start_run(
     observer: Observer,
     make_evaluator: MakeEvaluator = local_evaluator,
 ) -> RunResult:
-    """Evolve from the beginning.
+    """Evolve from the beginning; `make_evaluator` decides no result.
 
-    `make_evaluator` decides no result.
-
-    Raises:
-        StoppedError: When asked to stop; the run can be resumed.
-        StoreError: When it can no longer be recorded, with how to go on when it can.
-        LostError: When what evaluates is gone, with how to go on.
-        OptimizerError, DataError, StrategyError, EngineError: When something does not fit; no run
-            was recorded if nothing had been evaluated.
+    StoppedError when asked to stop: the run can be resumed. StoreError when it can no longer be
+    recorded, and LostError when its evaluator is gone, each with how to go on. Other errors when
+    something does not fit; no run was recorded if nothing had been evaluated.
     """
     check_limit_fits(config)
     task, warm_start = _warm_start(prepare(config, for_search=True))
@@ -232,12 +224,8 @@ def resume_run(
     """Go on with a recorded run; of the configuration only what changes no result may be new.
 
     A run that had finished already returns as it was recorded, with ``"resumed": "already
-    finished"``.
-
-    Raises:
-        StoppedError: When asked to stop.
-        StoreError: When the run is owned by another process, damaged, or was made under
-            circumstances that decide results and have changed.
+    finished"``. StoreError when the run is owned by another process, damaged, or was made under
+    circumstances that decide results and have changed; others as of `start_run`.
     """
     with RunStore.open(path, writable=True) as store:
         last = store.last_generation()
@@ -409,9 +397,8 @@ def _last_generation(
 ) -> tuple[Generation, int, str]:
     """Record one generation after another.
 
-    Returns:
-        The last one, individuals that were evaluated here, and what ended the search early, if
-        anything did.
+    The last one, individuals that were evaluated here, and the knob that ended the search early, if
+    one did.
     """
     task, store, began, pace = job.task, job.store, perf_counter(), SearchPace()
     problem, why = job.evaluator.problem, ""

@@ -49,12 +49,9 @@ def search(
 ) -> SearchOutcome:
     """Search as a run does, to the same front, and write nothing.
 
-    Args:
-        task: A limit of time is not heard; a search that it ended is repeated with the generations
-            that it reached.
-        engine: The task's.
-        warm_start: [N, G] genomes to begin with.
-        keeps_trials: Whether all that is judged is kept.
+    A limit of time is not heard; a search that it ended is repeated with the generations that it
+    reached. The warm start [N, G] has genomes to begin with; `keeps_trials` keeps all that is
+    judged.
     """
     problem = task.problem(engine)
     if keeps_trials:
@@ -100,12 +97,9 @@ def on_other_bars(
 ) -> Task:
     """The same task on other bars, searched on in all windows.
 
-    Args:
-        task: The original one.
-        series: [S] that windows refer to; those without a window are left out, and bars behind a
-            series' last window too.
-        windows: [W], of any role and not cut into parts yet.
-        settings: Fields of the configuration that differ.
+    Windows [W] are of any role and not cut into parts yet. Series [S] without a window are left
+    out, and bars behind a series' last window too. Settings are fields of the configuration that
+    differ.
     """
     used = sorted({window.series for window in windows})
     ends = {s: max(window.end for window in windows if window.series == s) for s in used}

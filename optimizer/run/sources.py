@@ -7,9 +7,12 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 
+import numpy as np
+
 from data import Bars, DataError, LoadOptions, expand_spec, load_bars
-from data.checks import COLUMNS
+from data.checks import COLUMNS, format_time
 from data.errors import describe_unwritten
+from data.point_in_time import DatedNumbers, read_dated
 from data.providers import HELD
 from data.shell import quote_word
 from data.table import FetchOptions
@@ -17,7 +20,7 @@ from data.zones import LocalZone
 from optimizer.atomic_write import write_whole
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError, OptimizerError
-from optimizer.run.money import with_payments
+from optimizer.formatting import format_count
 from optimizer.store.store import ONCE
 from strategy.indicator_registry import ROW_NAMES
 from strategy.model import Strategy
@@ -27,15 +30,16 @@ FRAME = re.compile(r"parquet:.*\bbars-[0-9a-f]{16}\.parquet", re.DOTALL)
 
 log = logging.getLogger(__name__)
 
+LARGEST_RATE = 0.1
+"""Share of the price above which a payment is likely meant in percent."""
+
 FORM = "NAME=FILE, or NAME=FILE@MINUTES after which a number is forgotten"
 
 
 def named_specs(config: RunConfig) -> tuple[str, ...]:
     """The sources that a configuration names, folders and patterns as their files.
 
-    Raises:
-        ConfigError: When a source is named twice.
-        DataError: When a folder or a pattern holds none.
+    ConfigError when a source is named twice, DataError when a folder or a pattern holds none.
     """
     specs = tuple(spec for named in config.data for spec in expand_spec(named))
     repeated = [spec for spec, count in Counter(specs).items() if count > 1]
@@ -47,11 +51,8 @@ def named_specs(config: RunConfig) -> tuple[str, ...]:
 def load_options(config: RunConfig, *, may_fetch: bool = True) -> LoadOptions:
     """How a configuration wants sources to be read; its knobs bear the names of the options.
 
-    With `may_fetch` a vendor may send bars that no cache has.
-
-    Raises:
-        ConfigError: When no strategy could ask for an aligned column by its name.
-        DataError: When an option makes no sense.
+    With `may_fetch` a vendor may send bars that no cache has. ConfigError when no strategy could
+    ask for an aligned column by its name, DataError when an option makes no sense.
     """
     known = {name: getattr(config, name) for name in RunConfig.model_fields}
     fetch, load = (
@@ -70,11 +71,7 @@ def load_options(config: RunConfig, *, may_fetch: bool = True) -> LoadOptions:
 
 
 def keep_frames(config: RunConfig) -> None:
-    """Write the rows of frames into the folder of runs, from where their run is read later.
-
-    Raises:
-        OptimizerError: When they cannot be written.
-    """
+    """Write the rows of frames into the folder of runs, from where their run is read later."""
     for spec in config.data:
         if not (held := HELD.get(spec)):
             continue
@@ -96,18 +93,12 @@ def make_column_adder(
 ) -> Callable[[Bars], Bars]:
     """Function that adds to bars a column for each file: numbers known at the close of each bar.
 
-    `tz` is the zone of times that name none; numbers of the columns named by `paid` are payments
-    as well. The function raises ConfigError where a file knows nothing of a symbol.
-
-    Raises:
-        ConfigError: When a file is not named as it should be, or a rate is not to be trusted.
-        DataError, StrategyError: When a file holds something else.
+    `tz` is the zone of times that name none; numbers of the columns named by `paid` are payments as
+    well. ConfigError when a file is not named as it should be, knows nothing of a symbol, or a rate
+    is not to be trusted; DataError, StrategyError when a file holds something else.
     """
     read = []
     for name, path, max_age in map(parse_column_file, config.column_file):
-        # Only here, because it imports every reader of files.
-        from data.point_in_time import read_dated
-
         _refuse_changed_forecast(Path(path))
         numbers = read_dated(path, tz, is_paid=name in paid)
         read.append((name, path, numbers, max_age))
@@ -136,6 +127,48 @@ def make_column_adder(
     return with_columns
 
 
+def with_payments(
+    bars: Bars, name: str, path: str, numbers: DatedNumbers, *, trusts_rates: bool
+) -> Bars:
+    """Bars that pay by a column's numbers, with a note of times in which nothing is charged.
+
+    ConfigError when a rate is not to be trusted, or no position could pay any of them.
+    """
+    where, payments = f"--column-file {name}: {path}", numbers.as_payments()
+    first_ns, last_ns = int(payments.timestamp[0]), int(payments.timestamp[-1])
+    paying = replace(bars, payments={**bars.payments, name: payments})
+    paid = paying.payments[name]
+    if not len(paid.rates):
+        raise ConfigError(
+            f"{where} pays from {format_time(first_ns)} to {format_time(last_ns)}, and no bar of "
+            f"{bars.symbol} can be charged: name a file of payments from within these bars' time"
+        )
+    largest = int(np.abs(paid.rates).argmax())
+    if abs(paid.rates[largest]) > LARGEST_RATE and not trusts_rates:
+        raise ConfigError(
+            f"{where} pays {paid.rates[largest]:g} at {format_time(paid.timestamp[largest])}, "
+            f"more than {LARGEST_RATE:g} of the price: write rates as fractions, 0.0001 for "
+            "0.01 %, or add --trust-rates"
+        )
+    step_ns = int(np.median(np.diff(payments.timestamp))) if len(payments.rates) > 1 else 0
+    free = (bars.timestamp < first_ns - step_ns) | (bars.timestamp > last_ns + step_ns)
+    lines = []
+    beyond = (payments.timestamp < bars.timestamp[0]) | (payments.timestamp > bars.timestamp[-1])
+    if beyond.any():
+        total = format_count(len(payments.rates), "payment")
+        lines.append(
+            f"{int(beyond.sum()):,} of {total} are charged to no bar: they come before the first "
+            "or after the last one opens"
+        )
+    if free.any():
+        lines.append(
+            f"at {format_count(int(free.sum()), 'bar')} before {format_time(first_ns)} or after "
+            f"{format_time(last_ns)} nothing is charged"
+        )
+    notes = [f"column '{name}': {'; '.join(lines)}"] if lines else []
+    return replace(paying, notes=(*bars.notes, *notes))
+
+
 def _refuse_changed_forecast(path: Path) -> None:
     """Refuse a forecast that changed since it was written; other files are numbers."""
     if path.suffix.lower() != ".parquet" or not path.is_file():
@@ -148,11 +181,7 @@ def _refuse_changed_forecast(path: Path) -> None:
 
 
 def require_columns(spec: Strategy, series: Sequence[Bars], config: RunConfig) -> None:
-    """Refuse a strategy that reads an extra column which a series has not.
-
-    Raises:
-        ConfigError: Naming the column, and the flag that reads it.
-    """
+    """Refuse a strategy that reads an extra column which a series has not, naming its flag."""
     names = spec.extra_columns
     for name in names:
         for bars in series:

@@ -54,10 +54,7 @@ def build_run_table(store: RunStore, what: Literal["generations", "individuals"]
     """One table of a run.
 
     ``generations`` has one row each; ``individuals`` every one that is still recorded, with its
-    parents and the operator that made it.
-
-    Raises:
-        StoreError: When the run is damaged.
+    parents and the operator that made it. StoreError when the run is damaged.
     """
     return _generations(store) if what == "generations" else _individuals(store)
 
@@ -78,8 +75,7 @@ def resume_command(run: Path) -> str:
 def recorded_individuals(store: RunStore) -> Recorded:
     """Every individual that is still recorded, once: whole populations or fronts, as kept.
 
-    Raises:
-        StoreError: When the run is damaged, or has recorded no individual.
+    StoreError when the run is damaged, or has recorded no individual.
     """
     parts: list[Population] = []
     born: list[int] = []
@@ -102,9 +98,7 @@ def newest_front(store: RunStore, known: RunResult | None = None) -> Population:
     """The front of a run: that of its result, polished, or else that of its newest generation.
 
     Members stand in the order of their numbers. The result is read if it is not `known` yet.
-
-    Raises:
-        StoreError: When it has recorded no generation.
+    StoreError when it has recorded no generation.
     """
     last, result = store.last_generation(), known or load_result(store)
     if last is None:
@@ -142,8 +136,7 @@ def _find_lineage(genomes: Floats, front: Population) -> Serials:
 def natural(header: RunHeader, population: Population) -> Population:
     """The same individuals, objectives in the sign that people know.
 
-    Raises:
-        StoreError: When the header describes others.
+    StoreError when the header describes others.
     """
     header.check_genes(population.genomes)
     codes, names = population.failures, format_count(len(header.failure_names), "failure")
@@ -223,20 +216,11 @@ def find_differing(
     pick: int | None = None,
     most: int = SHOWN_MEMBERS,
 ) -> Mapping[int, Member]:
-    """Members of a front that are shown: all, or the pick and the most different ones.
+    """Members of a front that are shown, by number: all, or the pick and the most different ones.
 
     Neighbours on a front are nearly the same: its first members would show one corner of it. The
     best in each objective are therefore followed by those farthest from all that are chosen,
     each objective scaled to the range of the front.
-
-    Args:
-        front: Its members, in order.
-        objectives: Names; the values of each decide who differs.
-        pick: Number of a member that is shown in any case.
-        most: Members that are shown at most.
-
-    Returns:
-        By their numbers in the front.
     """
     if len(front) <= most:
         return dict(enumerate(front))

@@ -31,16 +31,15 @@ from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.run.genes_file import encode_genome
 from optimizer.run.indicator_cache import keeping_rows, row_cache
 from optimizer.run.markets import Markets, load_markets
-from optimizer.run.money import check_money
 from optimizer.run.problem import EngineProblem
-from optimizer.run.remarks import late_remarks, limit_remarks, question_remarks
+from optimizer.run.remarks import check_money, late_remarks, limit_remarks, question_remarks
 from optimizer.run.sources import require_columns
 from optimizer.schedule import Schedule, list_dates
+from optimizer.search.breeding import sample_genomes
 from optimizer.search.compiling import compile_in_background
 from optimizer.search.evolution import Evolution
 from optimizer.search.generation import Floats, Generation, Search
 from optimizer.search.lattice import Exploration, Lattice, make_lattice
-from optimizer.search.operators import sample_genomes
 from optimizer.search.randomness import stream
 from optimizer.store.result import DataDescription
 from strategy import Gene, GenomeLayout, find_strategy
@@ -198,15 +197,12 @@ def prepare(
 ) -> Task:
     """Load and check all parts of a configuration.
 
-    `for_search` asks that every genome within the bounds fits the data, and that no indicator of
-    a person's own looks ahead. Where a run has recorded the strategy, `known` is it with its
-    bounds, or `published` what its name stands for; the name in the configuration is not looked at
-    then. Parts between long gaps are skipped on which `genes` cannot trade; without them those on
-    which some genome within the bounds cannot. With `may_fetch` a vendor may send bars.
-    Nothing has been written and no genome evaluated then.
-
-    Raises:
-        ConfigError, DataError, StrategyError, EngineError: When something does not fit.
+    `for_search` asks that every genome within the bounds fits the data, and that no indicator of a
+    person's own looks ahead. Where a run has recorded the strategy, `known` is it with its bounds,
+    or `published` what its name stands for; the name in the configuration is not looked at then.
+    Parts between long gaps are skipped on which `genes` cannot trade; without them those on which
+    some genome within the bounds cannot. With `may_fetch` a vendor may send bars. Nothing has been
+    written and no genome evaluated then. Any error says that something does not fit.
     """
     _check_search_fits(config)
     _check_threads(config.threads)
@@ -259,8 +255,7 @@ def prepare(
 def name_genes(config: RunConfig, layout: GenomeLayout) -> RunConfig:
     """The configuration with genes by their names in records, in formulas too.
 
-    Raises:
-        GeneError: When two names mean one gene, or one in a formula means none alone.
+    GeneError when two names mean one gene, or one in a formula means none alone.
     """
 
     def write_gene(match: re.Match[str]) -> str:
@@ -276,9 +271,7 @@ def name_genes(config: RunConfig, layout: GenomeLayout) -> RunConfig:
 def parse_goals(config: RunConfig, layout: GenomeLayout) -> Goals:
     """Goals of a configuration, with formulas that may read the genes of a strategy.
 
-    Raises:
-        ConfigError: When something in them is wrong.
-        GeneError: When there is no such gene.
+    ConfigError when something in them is wrong, GeneError when there is no such gene.
     """
     goals = Goals(
         parse_objectives(config.objectives),

@@ -159,11 +159,7 @@ def find_trusted(name: str | Path | None, runs: Path, *, trust: bool) -> Path | 
 
 
 def trust_run(path: Path) -> None:
-    """Remember that a person trusts a run: the files that it names, and the Python that it holds.
-
-    Raises:
-        StoreError: When it is no run.
-    """
+    """Remember that a person trusts a run: files that it names, and Python that it holds."""
     with RunStore.open(path) as store:
         file = recorded_file(store)
         remember_trusted(store, file.python if file else None)
@@ -176,10 +172,8 @@ def restore_strategies(
 
     Published is what its name stands for, or of a run that was begun here its file, which is read
     with `reads_file` where it was changed. There is neither where `flags` name another one then.
-
-    Raises:
-        StoreError: When it reads functions of a person's own that are not trusted or have changed,
-            or no strategy here has its name.
+    StoreError when it reads functions of a person's own that are not trusted or have changed, or no
+    strategy here has its name.
     """
     edited = _find_edited(store) if reads_file else None
     if reads_file and "strategy" in flags:
@@ -197,8 +191,7 @@ def restore_strategies(
 def _find_edited(store: RunStore) -> str | None:
     """Address of the strategy of a run that was begun here, in its file if that has changed.
 
-    Raises:
-        StoreError: When it has functions of a person's own, with the first line that differs.
+    StoreError when it has functions of a person's own, with the first line that differs.
     """
     command = store.header.get("command")
     named = str(command.get("strategy")) if isinstance(command, dict) else ""
@@ -220,8 +213,7 @@ def _find_edited(store: RunStore) -> str | None:
 def require_same_file(store: RunStore, spec: Strategy) -> None:
     """Refuse to go on with another strategy, or with own functions of another text.
 
-    Raises:
-        StoreError: With the first line of the file that differs, and each value.
+    StoreError with the first line of the file that differs, and each value.
     """
     recorded, now = recorded_file(store), strategy_file(spec)
     if recorded is None or now is None:
@@ -262,14 +254,8 @@ def confine_places(
 ) -> dict[str, object]:
     """Values of a recorded configuration without places that may not be read or written to.
 
-    Args:
-        store: The run.
-        values: As recorded.
-        flags: Names of values that a person gave instead.
-
-    Raises:
-        StoreError: When bars or a column would have to be read from a file that only the record
-            names.
+    `flags` are names of values that a person gave instead. StoreError when bars or a column would
+    have to be read from a file that only the record names.
     """
     # Where the run is now: nothing is written to the folder of which it was recorded.
     confined = {**values, "runs": str(store.path.parent)}
@@ -288,15 +274,10 @@ def confine_places(
 
 
 def require_text(config: RunConfig, names: Collection[str], others: Mapping[str, object]) -> None:
-    """Refuse texts that no record can hold, such as a path that is no UTF-8.
+    """Refuse texts that no record can hold, such as a path that is no UTF-8, naming them.
 
-    Args:
-        config: Of a run.
-        names: Of its settings that are to be recorded.
-        others: Further values that are to be recorded, by what they are.
-
-    Raises:
-        ConfigError: Naming the text, and what it is.
+    `names` are settings of a run that are to be recorded, `others` further values, by what they
+    are.
     """
     chosen = config.model_dump(include=set(names)).items()
     texts = {format_flag(name): value for name, value in chosen}
@@ -329,11 +310,7 @@ def _list_texts(value: object) -> Iterator[str]:
 
 
 def require_warm_start(store: RunStore, config: RunConfig, flags: Collection[str] = ()) -> None:
-    """Refuse to read individuals to begin with from a place that only a record names.
-
-    Raises:
-        StoreError: With what may be done.
-    """
+    """Refuse to read individuals to begin with from a place that only a record names."""
     if config.warm_start is None or read_identity(store).warm_start is None:
         return
     if "warm_start" not in flags and not may_read_files(store):
@@ -357,11 +334,7 @@ def _not_read(store: RunStore, what: str, path: str, knob: str) -> str:
 
 
 def keep_columns(files: Sequence[str], run: Path) -> None:
-    """Copy column files that a run has not yet into its directory, so that they go with it.
-
-    Raises:
-        OptimizerError: When one cannot be written.
-    """
+    """Copy column files that a run has not yet into its directory, to go with it."""
     for name, path, _ in map(parse_column_file, files):
         copy = _copy(run, name, path)
         if not copy.exists():
@@ -380,10 +353,8 @@ def lacks_columns(files: Sequence[str], run: Path) -> bool:
 def kept_columns(files: Sequence[str], run: Path, *, may_read: bool) -> list[str]:
     """Column files of a run: as they were named while they are what they were, else its copies.
 
-    With `may_read` a file may be read where the record names it; else copies alone are.
-
-    Raises:
-        StoreError: When both are gone.
+    With `may_read` a file may be read where the record names it; else copies alone are. StoreError
+    when both are gone.
     """
     column_files = []
     for text in files:

@@ -18,18 +18,12 @@ from time import perf_counter
 import numpy as np
 
 from optimizer.config.settings import SearchSettings
-from optimizer.search.archive import (
-    compute_box,
-    contributions,
-    extend_archive,
-    rank_and_choose,
-    update_archive,
-)
 from optimizer.search.breeding import (
     ADAPTED,
     BreedingPlan,
     compute_rates,
     generate_offspring,
+    make_toolbox,
     repair_genomes,
     settle,
     update_credits,
@@ -55,9 +49,15 @@ from optimizer.search.generation import (
     judged_population,
     to_numbers,
 )
-from optimizer.search.operators import make_toolbox
 from optimizer.search.randomness import Draws
-from optimizer.search.ranking import Ranking
+from optimizer.search.selection import (
+    Ranking,
+    compute_box,
+    contributions,
+    extend_archive,
+    rank_and_choose,
+    update_archive,
+)
 from strategy import GenomeLayout
 
 STIR = 0.5

@@ -14,7 +14,6 @@ from time import perf_counter
 import numpy as np
 
 from optimizer.errors import ConfigError
-from optimizer.search.archive import update_archive
 from optimizer.search.evolution import count_failures, update_box
 from optimizer.search.generation import (
     LINEAGE,
@@ -32,6 +31,7 @@ from optimizer.search.generation import (
     judged_population,
     to_numbers,
 )
+from optimizer.search.selection import update_archive
 from strategy import Gene, GenomeLayout
 from strategy.gene import NEARLY, compute_step_values
 

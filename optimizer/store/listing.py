@@ -29,8 +29,8 @@ from optimizer.store.files import (
     read_owner,
 )
 from optimizer.store.labels import find_label_problem, has_labels, read_labels
+from optimizer.store.log import Reader
 from optimizer.store.log_file import APPLICATION_ID
-from optimizer.store.reader import Reader
 from optimizer.store.searches import hash_goals, hash_question
 
 LATEST = "latest"

@@ -83,23 +83,6 @@ def count_rejected(summaries: Iterable["GenerationSummary"]) -> dict[str, int]:
 
 
 @dataclass(frozen=True)
-class GenerationSummary(Payload):
-    """Summary of a generation, which is always kept."""
-
-    what: ClassVar[str] = "the summary"
-
-    number: int  # 0 for the initial population
-    individuals: int
-    front: int  # how many of them are feasible and dominated by none
-    evaluated: int
-    seconds: float
-    repaired: int  # individuals repaired because of a broken constraint
-    rejected: Mapping[str, int]  # name of a failure to how many of the evaluated had it
-    kept: str  # how much of the population is still recorded, one of `KEPT`
-    hypervolume: float  # as in `Generation`
-
-
-@dataclass(frozen=True)
 class Snapshot:
     """A generation as it was when it was handed over, not yet hashed."""
 
@@ -128,9 +111,9 @@ class RecordedGeneration(Payload):
     front_digest: str  # SHA-256 of the columns of the front, hexadecimal
     evaluated: int
     seconds: float
-    repaired: int
-    rejected: Mapping[str, int]
-    hypervolume: float
+    repaired: int  # individuals repaired because of a broken constraint
+    rejected: Mapping[str, int]  # name of a failure to how many of the evaluated had it
+    hypervolume: float  # as in `Generation`
 
     @classmethod
     def decode(cls, payload: bytes) -> Self:
@@ -202,19 +185,18 @@ class RecordedGeneration(Payload):
             return b""
         return pack(self.restore_front(whole, body)).join()
 
-    def summarise(self, number: int, n_bytes: int) -> GenerationSummary:
+    def summarise(self, number: int, n_bytes: int) -> "GenerationSummary":
         """Summary of a generation with so many kept bytes."""
-        return GenerationSummary(
-            number=number,
-            individuals=self.individuals,
-            front=self.front,
-            evaluated=self.evaluated,
-            seconds=self.seconds,
-            repaired=self.repaired,
-            rejected=self.rejected,
-            kept=self.find_kept(n_bytes),
-            hypervolume=self.hypervolume,
-        )
+        kept = self.find_kept(n_bytes)
+        return GenerationSummary(**vars(self), number=number, kept=kept)
+
+
+@dataclass(frozen=True)
+class GenerationSummary(RecordedGeneration):
+    """Record of a generation, and how much of its population is still there."""
+
+    number: int  # 0 for the initial population
+    kept: str  # one of `KEPT`
 
 
 class Packed(NamedTuple):
@@ -302,7 +284,7 @@ def find_front(population: Population) -> npt.NDArray[np.int64]:
     is_ranked = (population.violations == 0) & np.isfinite(population.objectives).all(axis=1)
     ranked: npt.NDArray[np.int64] = np.flatnonzero(is_ranked)
     # A mere reader of records needs no front, and need not wait for the compiler.
-    from optimizer.search.ranking import first_front
+    from optimizer.search.selection import first_front
 
     if not ranked.size or not population.objectives.shape[1]:
         return ranked

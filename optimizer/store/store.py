@@ -29,10 +29,9 @@ from optimizer.store.listing import (
     run_path,
     sweep_drafts,
 )
-from optimizer.store.log import LINES, NOTED, create_log
+from optimizer.store.log import LINES, NOTED, Reader, create_log
 from optimizer.store.log_file import KEEPS, build_write_error, check_integrity
 from optimizer.store.payload import encode
-from optimizer.store.reader import Reader
 from optimizer.store.searches import note_question
 from optimizer.store.writer import Note, Writer
 

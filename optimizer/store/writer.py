@@ -19,7 +19,9 @@ from optimizer.formatting import format_count
 from optimizer.search.generation import Generation
 from optimizer.store.files import OwnerLock
 from optimizer.store.log import (
+    LEAST,
     Chain,
+    Reader,
     Record,
     Recovery,
     append,
@@ -38,7 +40,6 @@ from optimizer.store.log_file import (
     open_writer,
     transaction,
 )
-from optimizer.store.reader import LEAST, Reader
 from optimizer.store.rows import RecordedGeneration, Snapshot, pack_snapshot, take_snapshot
 
 GROUP_SECONDS = 0.5

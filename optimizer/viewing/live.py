@@ -34,8 +34,7 @@ from optimizer.run.tables import resume_command
 from optimizer.search.generation import Floats, Generation, final_front
 from optimizer.store import GenerationSummary, RunStore
 from optimizer.store.listing import FOREIGN, find_status
-from optimizer.store.log import Chain
-from optimizer.store.reader import Reader
+from optimizer.store.log import Chain, Reader
 from optimizer.store.result import RunHeader
 from optimizer.viewing.channels import ChannelState
 from optimizer.viewing.pages import encode_json

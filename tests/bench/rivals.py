@@ -9,7 +9,7 @@ import warnings
 
 import numpy as np
 
-from optimizer.search.operators import sample_genomes
+from optimizer.search.breeding import sample_genomes
 from optimizer.search.randomness import stream
 from tests.bench.problems import Function, Market, RealWorld
 

@@ -1,8 +1,8 @@
 """Who is kept of three objectives, each choice in one pass that holds no lock of Python.
 
-`keep_compromises` is `archive.find_compromises`; `choose_survivors` is
-`archive.survive_by_hypervolume`, with `ranking.rank_individuals` before it and
-`ranking.rank_survivors` after it. All are sorted once; orders of fewer are thinned from these.
+`keep_compromises` is `selection.find_compromises`; `choose_survivors` is
+`selection.survive_by_hypervolume`, with `selection.rank_individuals` before it and
+`selection.rank_survivors` after it. All are sorted once; orders of fewer are thinned from these.
 
 Most offspring of a search that has come far are dominated by many elders: any 32 of these dominate
 seven in ten of 4,096. An individual that an elder of a front dominates is in no front up to that,
@@ -19,26 +19,24 @@ from engine.runtime.compiling.addresses import call_loop, declare_part, find_add
 from engine.runtime.compiling.loops import compiled_unlocked
 from optimizer.search.compiled.contributions import Cells, sweep_volume
 from optimizer.search.compiled.fronts import (
+    LEAST_PLACE_BITS,
     Bools,
+    Floats,
     Levels,
+    Places,
     Unsigned,
+    Words,
     add_gaps,
+    allocate_counts,
     allocate_seats,
     allocate_table,
-    sweep_blocks,
-    sweep_first,
-)
-from optimizer.search.compiled.leaving import ROUNDS, SmallCells, allocate_leaving, truncate
-from optimizer.search.compiled.sorting import (
-    LEAST_PLACE_BITS,
-    Floats,
-    Places,
-    Words,
-    allocate_counts,
     settle_runs,
     sort_words,
+    sweep_blocks,
+    sweep_first,
     thin_orders,
 )
+from optimizer.search.compiled.leaving import ROUNDS, SmallCells, allocate_leaving, truncate
 
 N_ASKED = 32
 """Elders that are asked."""

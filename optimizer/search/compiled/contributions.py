@@ -24,8 +24,7 @@ import numpy.typing as npt
 
 from engine.runtime.compiling.addresses import declare_loop
 from engine.runtime.compiling.loops import compiled_inline, compiled_part
-from optimizer.search.compiled.fronts import ONE, TWO, ZERO, Unsigned
-from optimizer.search.compiled.sorting import Floats, Places, rising_orders
+from optimizer.search.compiled.fronts import ONE, TWO, ZERO, Floats, Places, Unsigned, rising_orders
 
 Cells = npt.NDArray[np.int64]
 Name = np.uint64

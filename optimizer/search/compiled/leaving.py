@@ -15,8 +15,7 @@ import numpy.typing as npt
 from engine.runtime.compiling.addresses import call_loop, declare_loop, declare_part, find_address
 from engine.runtime.compiling.loops import compiled_inline
 from optimizer.search.compiled.contributions import CELLS, MOST, NODE, Cells, allocate_names, sweep
-from optimizer.search.compiled.fronts import Unsigned
-from optimizer.search.compiled.sorting import Floats, Places, rising_orders
+from optimizer.search.compiled.fronts import Floats, Places, Unsigned, rising_orders
 
 SmallCells = npt.NDArray[np.int32]
 

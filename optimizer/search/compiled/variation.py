@@ -1,4 +1,4 @@
-"""Variation gene by gene, one pass over the numbers drawn (see `operators`); and repeats.
+"""Variation gene by gene, one pass over the numbers drawn (see `breeding`); and repeats.
 
 Genes are described by `GenomeLayout.table`. One with a step is varied as the number of its step.
 Repeats are found by a table of places with open addressing, rows compared in full: a hash is only
@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from engine.runtime.compiling.addresses import call_loop, declare_loop, find_address
 from engine.runtime.compiling.loops import compiled_part, compiled_unlocked
-from optimizer.search.compiled.fronts import ONE, ZERO, Bools, Unsigned
-from optimizer.search.compiled.sorting import Floats, Places
+from optimizer.search.compiled.fronts import ONE, ZERO, Bools, Floats, Places, Unsigned
 from optimizer.search.generation import OPERATORS, UNKNOWN
 from strategy.gene import NEARLY
 
@@ -99,7 +98,7 @@ def mutate(
     genomes: Floats, rows: Places, count: int, draws: Floats, start: int, genes: Floats,
     chance: float, n_squarings: int,
 ) -> None:  # fmt: skip
-    """Polynomial mutation of the first P of some rows; see `operators.mutate_polynomial`.
+    """Polynomial mutation of the first P of some rows; see `breeding.mutate_polynomial`.
 
     Args:
         genomes: [N, G], of which some become mutants.
@@ -138,7 +137,7 @@ def mutate(
 def sample(
     genomes: Floats, rows: Places, count: int, draws: Floats, start: int, genes: Floats
 ) -> None:
-    """Individuals between their bounds; see `operators.sample_genomes`.
+    """Individuals between their bounds; see `breeding.sample_genomes`.
 
     Draws from `start` on are [P, G]; other arguments as of `mutate`.
     """
@@ -164,7 +163,7 @@ def spread(draw: float, gap: float, room: float, n_squarings: int) -> float:
 def cross(
     parents: Floats, is_crossed: Bools, draws: Floats, genes: Floats, n_squarings: int, out: Floats
 ) -> None:
-    """Simulated binary crossover; see `operators.cross_simulated_binary`.
+    """Simulated binary crossover; see `breeding.cross_simulated_binary`.
 
     Args:
         parents: [P, G], neighbours are pairs.
@@ -203,7 +202,7 @@ def move(
     parents: Floats, ahead: Floats, behind: Floats, draws: Floats, chances: Floats, genes: Floats,
     out: Floats,
 ) -> None:  # fmt: skip
-    """Differences of two added to a third, all [P, G]; see `operators.move_by_difference`.
+    """Differences of two added to a third, all [P, G]; see `breeding.move_by_difference`.
 
     `draws` [3, P] say how far, how many genes, and which one in any case; `chances` [P, G] which
     other genes.
@@ -257,7 +256,7 @@ def repair(
 
 @compiled_unlocked
 def choose_winners(contestants: Places, ranks: Places, crowding: Floats, out: Places) -> None:
-    """Winners [N] of tournaments between neighbours [2 N]; see `operators.select_parents`."""
+    """Winners [N] of tournaments between neighbours [2 N]; see `breeding.select_parents`."""
     for i in range(out.size):
         first, second = contestants[2 * i], contestants[2 * i + 1]
         is_wider = crowding[second] > crowding[first]

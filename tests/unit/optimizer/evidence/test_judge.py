@@ -46,7 +46,7 @@ from optimizer.run.search import on_other_bars
 from optimizer.store import RunStore
 from optimizer.store.caveats import RunAnswer
 from optimizer.store.listing import RunSummary, list_runs
-from optimizer.store.reader import Reader
+from optimizer.store.log import Reader
 from optimizer.store.result import load_result
 from optimizer.store.searches import SEARCHES, hash_goals, list_noted
 from tests.support.evidence import make_planted_market

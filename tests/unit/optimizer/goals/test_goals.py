@@ -19,7 +19,7 @@ from optimizer.goals.constraints import (
 from optimizer.goals.near import axis_moves, compute_reach, neighbourhoods
 from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.run.problem import EngineProblem
-from optimizer.search.ranking import survive
+from optimizer.search.selection import survive
 from tests.support.evidence import make_planted_market
 from tests.support.judging import make_task
 from tests.support.searches import float_layout

@@ -12,9 +12,9 @@ from engine.batch import Engine
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.run.markets import Markets, load_markets
-from optimizer.run.money import check_money, with_payments
-from optimizer.run.remarks import late_remarks
+from optimizer.run.remarks import check_money, late_remarks
 from optimizer.run.runner import Observer, start_run
+from optimizer.run.sources import with_payments
 from optimizer.run.task import prepare
 from strategy import words as w
 from tests.support.commands import write_market

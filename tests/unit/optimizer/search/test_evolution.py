@@ -10,8 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optimizer.search import lattice as module
-from optimizer.search.archive import hypervolume
-from optimizer.search.breeding import ADAPTED, compute_rates, repair_genomes, shares, update_credits
+from optimizer.search.breeding import (
+    ADAPTED,
+    compute_rates,
+    cross_simulated_binary,
+    exchange_genes,
+    move_by_difference,
+    mutate_polynomial,
+    repair_genomes,
+    sample_genomes,
+    select_parents,
+    shares,
+    update_credits,
+)
 from optimizer.search.evolution import STEPS, front_hash, neighbours, stop_reason
 from optimizer.search.generation import (
     OPERATORS,
@@ -23,14 +34,6 @@ from optimizer.search.generation import (
     to_numbers,
 )
 from optimizer.search.lattice import OFF_GRID, make_lattice
-from optimizer.search.operators import (
-    cross_simulated_binary,
-    exchange_genes,
-    move_by_difference,
-    mutate_polynomial,
-    sample_genomes,
-    select_parents,
-)
 from optimizer.search.randomness import (
     MAX_GENERATION,
     MAX_SEED,
@@ -41,7 +44,7 @@ from optimizer.search.randomness import (
     scale_to_unit,
     stream,
 )
-from optimizer.search.ranking import Ranking
+from optimizer.search.selection import Ranking, hypervolume
 from strategy import STRATEGIES, Gene, GenomeLayout
 from tests.support.searches import (
     Analytic,

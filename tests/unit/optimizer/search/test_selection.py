@@ -10,38 +10,33 @@ from deap.tools import emo
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimizer.search.archive import (
-    ARCHIVE_ROUNDS,
-    REFERENCE,
-    ROUNDS,
-    compute_box,
-    contributions,
-    extend_archive,
-    find_compromises,
-    hypervolume,
-    rank_and_choose,
-    select_survival_rule,
-    survive_by_hypervolume,
-    truncate_front,
-)
 from optimizer.search.compiled import choosing, fronts
 from optimizer.search.compiled.choosing import choose_survivors, keep_compromises
 from optimizer.search.compiled.contributions import CELLS, MOST
-from optimizer.search.compiled.fronts import rank_in_order
-from optimizer.search.compiled.sorting import argsort_objectives, rising_orders
+from optimizer.search.compiled.fronts import argsort_objectives, rank_in_order, rising_orders
 from optimizer.search.generation import Floats, Population, empty_population
-from optimizer.search.ranking import (
+from optimizer.search.selection import (
+    ARCHIVE_ROUNDS,
+    REFERENCE,
+    ROUNDS,
+    associate_directions,
+    compute_box,
+    contributions,
+    directions,
+    extend_archive,
+    find_compromises,
     first_front,
+    hypervolume,
     is_nondominated,
+    normalise_objectives,
+    rank_and_choose,
     rank_individuals,
     rank_survivors,
+    select_survival_rule,
     survive,
-)
-from optimizer.search.reference_points import (
-    associate_directions,
-    directions,
-    normalise_objectives,
+    survive_by_hypervolume,
     survive_by_reference,
+    truncate_front,
 )
 from tests.support.looping import each
 
