@@ -7,15 +7,14 @@ from data.inspection import (
     Inspection,
     Quality,
     inspect_source,
+    jumps_of,
     longest_gaps,
     quality_of,
     quirks_of,
 )
-from data.join import cut_at_gaps, join_bars
-from data.jumps import jumps_of
 from data.load import load_bars
 from data.providers import PROVIDERS, expand_spec
-from data.resample import resample
+from data.resample import cut_at_gaps, join_bars, resample
 from data.save_parquet import keep_bars
 from data.table import FetchOptions, LoadOptions
 from data.timeframe import format_timeframe, infer_timeframe, parse_timeframe

@@ -74,7 +74,7 @@ def _known_secrets() -> Iterator[str]:
         if _holds_secret(name) and len(value := os.environ[name]) >= LEAST:
             yield value
     # Where the account was never asked for, no key of it can be in a message.
-    if account := sys.modules.get("data.vendor.account"):
+    if account := sys.modules.get("data.vendor.client"):
         for key in account.READ_KEYS:
             yield from account.forms_of_key(key)
 

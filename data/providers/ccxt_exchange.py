@@ -19,7 +19,7 @@ from data.providers.source_file import first_line
 from data.shell import write_command
 from data.table import LoadOptions, RawTable
 from data.timeframe import DAY_NS, MS_NS, SECOND_NS, format_timeframe, parse_timeframe
-from data.vendor.calls import CallError, Pace, Tell, parse_retry_delay
+from data.vendor.client import CallError, Pace, Tell, parse_retry_delay
 from data.vendor.paging import NONE, PageReader
 from data.vendor.series import (
     Fetching,

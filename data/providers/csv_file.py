@@ -1,4 +1,7 @@
-"""Bars from a text file: parsed as plain numbers in blocks where possible, else as text."""
+"""Bars from a text file: parsed as plain numbers in blocks where possible, else as text.
+
+Text is kept only of columns that need a careful reading, or of all where one cell is not plain.
+"""
 
 import io
 import re

@@ -1,6 +1,11 @@
 """Bars of the vendor Polygon, page by page; a page that is cut or contradicts itself is an error.
 
 The address of a next page is not followed; its time is requested.
+
+Days on which a market has bars follow a rule and no feed: crypto trades every day, currencies
+Monday to Friday except 25 December and 1 January, American stocks and indices on weekdays outside
+the holidays of the New York exchange, and options too rarely for a rule. A day is one of UTC, in
+which the regular session of New York lies.
 """
 
 import contextlib
@@ -28,9 +33,7 @@ from data.cache import SeriesKey, TimeRange
 from data.checks import EARLIEST_NS, LATEST_NS, Floats, Ints
 from data.errors import FetchError, shorten
 from data.timeframe import DAY_NS, MS_NS, parse_timeframe
-from data.vendor.account import find_account
-from data.vendor.calls import Pace, Tell
-from data.vendor.client import VendorClient
+from data.vendor.client import Pace, Tell, VendorClient, find_account
 from data.vendor.paging import PageReader
 
 Days = npt.NDArray[np.datetime64]

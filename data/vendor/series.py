@@ -36,7 +36,7 @@ from data.files import read_ordinary
 from data.progress import Progress, Show, Watch
 from data.shell import write_command
 from data.timeframe import DAY_NS, MS_NS, SECOND_NS
-from data.vendor.calls import Tell
+from data.vendor.client import Tell
 
 HEAD = struct.Struct("<II")
 """Bytes of a page and their check sum, before each page."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from data.jumps import Wick, find_wick
+from data.inspection import Wick, find_wick
 from engine.accounts.account import Account
 from engine.accounts.account_trades import Folded
 from engine.accounts.ledger import Ledger

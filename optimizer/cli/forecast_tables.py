@@ -7,8 +7,9 @@ from rich.table import Table
 
 from data.shell import quote_word
 from optimizer.cli.console import plain_table, print_json, stdout
-from optimizer.forecasts.column import Forecast, ForecastRecord
-from optimizer.forecasts.words import (
+from optimizer.forecasts.column import (
+    Forecast,
+    ForecastRecord,
     describe_record,
     find_main_gain,
     format_p,

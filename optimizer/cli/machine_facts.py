@@ -7,7 +7,7 @@ from rich.table import Table
 
 from data import load_bars
 from data.cache import measure_cache
-from data.vendor.account import tell_key
+from data.vendor.client import tell_key
 from engine import ENGINE_VERSION
 from engine.devices import BACKENDS, Choice, choose_backend
 from engine.errors import DeviceError

@@ -1,10 +1,11 @@
-"""A forecast as a file: numbers, when each was known, and the record of how it was made.
+"""A forecast as a file and in words: numbers, when each was known, and the record of its making.
 
 It is Parquet with the columns known_at, value and symbol, so that any strategy reads it by
 `--column-file`; its record stands in the file's own description.
 """
 
 import io
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -26,7 +27,8 @@ from optimizer.atomic_write import write_whole
 from optimizer.errors import ConfigError, OptimizerError, StoreError
 from optimizer.forecasts.fit import Fitted, code_digest, fit
 from optimizer.forecasts.settings import ForecastSettings
-from optimizer.forecasts.skill import Skill, measure_skill
+from optimizer.forecasts.skill import RIVALS, RivalGain, Skill, SkillFigures, measure_skill
+from optimizer.formatting import format_count, fraction, number
 from optimizer.store.payload import Payload, encode, read_mapping, sha256
 
 if TYPE_CHECKING:
@@ -115,6 +117,80 @@ class Forecast:
 
     def _repr_html_(self) -> str:
         return "".join(f"<p>{escape(line)}</p>" for line in repr(self).splitlines())
+
+
+class ForecastList(NamedTuple):
+    """Forecasts of a folder by their files, and what hinders each file that cannot be read."""
+
+    records: dict[Path, ForecastRecord]  # each counts all fits that could be read
+    unread: dict[Path, str]
+
+
+def find_main_gain(record: ForecastRecord) -> RivalGain:
+    """The gain that decides: over the mean, of a model that is the mean over nothing."""
+    against = record.skill.whole.against
+    return against.get(RIVALS[1]) or against[RIVALS[0]]
+
+
+def format_p(value: float | None) -> str:
+    """A p value in four characters at most; a dash for an unknown one."""
+    if value is None or math.isnan(value):
+        return "-"
+    return "<.001" if value < 0.001 else f"{value:.3f}"[1:] if value < 1 else "1"
+
+
+def format_slope(figures: SkillFigures) -> str:
+    """The slope of targets on forecasts; 1 is calibrated."""
+    return "-" if figures.slope is None else f"{figures.slope:.2f}"
+
+
+def list_skill_cells(record: ForecastRecord) -> list[list[str]]:
+    """Figures of each refit and of all: its day, bars, a gain and its p a rival, hits, slope."""
+    rows = []
+    for name, figures in (*record.skill.folds, ("all", record.skill.whole)):
+        cells = [name[:10], number(figures.bars)]
+        for rival in record.skill.whole.against:
+            gain = figures.against[rival]
+            cells += [fraction(gain.gain), format_p(gain.p)]
+        hits = "-" if figures.hits is None else f"{figures.hits:.1%}"
+        rows.append([*cells, hits, format_slope(figures)])
+    return rows
+
+
+def describe_record(record: ForecastRecord) -> list[str]:
+    """Lines on hits, calibration, settings, features and how many were fitted on these bars."""
+    whole, settings, lines = record.skill.whole, record.settings, []
+    if whole.hits is not None and whole.hits_error is not None and whole.ups is not None:
+        lines.append(
+            f"hits {whole.hits:.1%} +- {whole.hits_error:.1%} of signs ({whole.ups:.1%} went up)"
+        )
+    if whole.slope is not None and whole.slope_error is not None:
+        lines.append(
+            f"calibration: target = {whole.intercept:.3g} + {whole.slope:.2f} +- "
+            f"{whole.slope_error:.2f} times the forecast (0 and 1 are best)"
+        )
+    lines += [
+        f"{settings['model']}, {format_count(settings['horizon'], 'bar')} ahead, window "
+        f"{settings['window']}, {len(record.skill.folds)} refits on {settings['train']:,} bars, "
+        f"target: {settings['target']} return",
+        f"features: {'; '.join(record.features)}",
+    ]
+    if record.fits > 1:
+        lines.append(
+            f"{record.fits} different forecasts were fitted on these bars; each is a trial"
+        )
+    return lines
+
+
+def list_digests(record: ForecastRecord) -> str:
+    """The beginning of each digest."""
+    digests = {
+        "record": record.digest,
+        "column": record.column,
+        "weights": record.weights,
+        "code": record.code,
+    }
+    return ", ".join(f"{name} {digest[:12] or 'none'}" for name, digest in digests.items())
 
 
 def make_forecast(
@@ -206,26 +282,6 @@ def read_forecast(path: Path) -> Forecast:
     return forecast
 
 
-def _contradiction(forecast: Forecast) -> str:
-    """Contradiction of a record to the rest; empty where there is none."""
-    record, bar_ns = forecast.record, round(forecast.record.bar_s * 1e9)
-    whose = np.array(forecast.symbols, object)
-    for span in record.data:
-        times = forecast.known_at[whose == span.symbol]
-        if not len(times):
-            return f"it has no number of {span.symbol}, which its record names"
-        # The last moment marks that there is no number behind the last bar.
-        last = str(np.datetime64(int(times.max()) - 1 - bar_ns, "ns").astype("datetime64[s]"))
-        if last != span.last:
-            return (
-                f"its times are not those of its bars: the last of {span.symbol} is for {last}, "
-                f"the last bar is that of {span.last}"
-            )
-    if record.skill.among(record.fits) != record.skill:
-        return "what it says of its skill does not follow from its figures"
-    return ""
-
-
 def read_record(path: Path) -> ForecastRecord | None:
     """The record of a forecast; None of a file that is none."""
     try:
@@ -233,13 +289,6 @@ def read_record(path: Path) -> ForecastRecord | None:
             return _decode_record(file.schema_arrow, path)
     except (ConfigError, OSError):
         return None
-
-
-class ForecastList(NamedTuple):
-    """Forecasts of a folder by their files, and what hinders each file that cannot be read."""
-
-    records: dict[Path, ForecastRecord]  # each counts all fits that could be read
-    unread: dict[Path, str]
 
 
 def list_records(folder: Path) -> ForecastList:
@@ -265,6 +314,26 @@ def counted_record(path: Path) -> ForecastRecord | None:
     """The record of a forecast with all fits that its folder knows of; None of another file."""
     record = read_record(path)
     return record and record.counting(_read_records(path.resolve().parent))
+
+
+def _contradiction(forecast: Forecast) -> str:
+    """Contradiction of a record to the rest; empty where there is none."""
+    record, bar_ns = forecast.record, round(forecast.record.bar_s * 1e9)
+    whose = np.array(forecast.symbols, object)
+    for span in record.data:
+        times = forecast.known_at[whose == span.symbol]
+        if not len(times):
+            return f"it has no number of {span.symbol}, which its record names"
+        # The last moment marks that there is no number behind the last bar.
+        last = str(np.datetime64(int(times.max()) - 1 - bar_ns, "ns").astype("datetime64[s]"))
+        if last != span.last:
+            return (
+                f"its times are not those of its bars: the last of {span.symbol} is for {last}, "
+                f"the last bar is that of {span.last}"
+            )
+    if record.skill.among(record.fits) != record.skill:
+        return "what it says of its skill does not follow from its figures"
+    return ""
 
 
 def _read_records(folder: Path) -> list[ForecastRecord]:

@@ -18,7 +18,7 @@ from data.errors import BarsError, NoTimeError, TableError, list_some
 from data.plain import quote_value
 from data.providers.arrow_table import to_raw
 from data.providers.columns import Layout, bare_name, find_role, recognise
-from data.providers.memory import digest_rows, holding
+from data.providers.parquet_file import digest_rows, holding
 from data.providers.shapes import find_markets, show_markets
 from data.providers.source_file import refuse_rows
 from data.providers.time_columns import read_times

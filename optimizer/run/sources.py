@@ -76,7 +76,7 @@ def keep_frames(config: RunConfig) -> None:
         if not (held := HELD.get(spec)):
             continue
         # Only here: few runs are of bars in memory.
-        from data.providers.memory import encode_rows
+        from data.providers.parquet_file import encode_rows
 
         path, content = Path(spec.partition(":")[2]), encode_rows(held[-1])
         try:

@@ -6,14 +6,17 @@ from pathlib import Path
 
 from data.errors import list_some
 from optimizer.errors import StoreError
-from optimizer.forecasts.column import SUFFIX, ForecastRecord, list_records, read_forecast
-from optimizer.forecasts.words import (
+from optimizer.forecasts.column import (
+    SUFFIX,
+    ForecastRecord,
     describe_record,
     find_main_gain,
     format_p,
     format_slope,
     list_digests,
+    list_records,
     list_skill_cells,
+    read_forecast,
 )
 from optimizer.formatting import fraction, number
 from optimizer.store.listing import FOREIGN

@@ -68,7 +68,7 @@ def vendor(client, monkeypatch, tmp_path_factory, command, caplog):
     monkeypatch.setenv("POLYGON_API_KEY", KEY)
     monkeypatch.delenv("MASSIVE_API_KEY", raising=False)
     clock = FakeClock()
-    monkeypatch.setattr("data.vendor.calls.time", clock)
+    monkeypatch.setattr("data.vendor.client.time", clock)
     caplog.set_level("DEBUG")
     with running_vendor() as running:
         running.key, running.clock = KEY, clock

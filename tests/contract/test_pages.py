@@ -15,7 +15,7 @@ import typer
 from pyarrow import feather
 
 from data.providers import ccxt_exchange
-from data.vendor.account import check_url
+from data.vendor.client import check_url
 from optimizer.cli.app import app
 from tests.support.commands import printed, run, write_market
 from tests.support.exchange import FakeExchange, serve_exchange

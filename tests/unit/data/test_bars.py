@@ -24,8 +24,8 @@ from data import (
 from data.bars import Bars, FinerBars
 from data.checks import COLUMNS, VALUES
 from data.errors import BarsError, DataError, SourceError, TimeframeError, WindowError
-from data.join import join_bars
 from data.providers import time_columns
+from data.resample import join_bars
 from tests.corpus.durations import TRADED, at
 from tests.corpus.row import bars as file_of_bars
 from tests.support.finer import HOUR_NS, make_coarse

@@ -10,7 +10,7 @@ import pytest
 
 from data import progress as module
 from data.progress import Progress, Show
-from data.vendor import account
+from data.vendor import client
 from engine.accounts.account import UNSIZED
 from engine.accounts.metrics import FORMULAS
 from optimizer.cli.console import Lines
@@ -178,9 +178,9 @@ def test_a_secret_that_is_known_is_hidden_anywhere(monkeypatch):
     monkeypatch.setenv("SOME_API_KEY", KEY)
     assert KEY not in printable(f"no such file {KEY}.csv")
     monkeypatch.delenv("SOME_API_KEY")
-    monkeypatch.setattr(account, "READ_KEYS", {KEY})
+    monkeypatch.setattr(client, "READ_KEYS", {KEY})
     assert KEY not in printable(f"no such file {KEY}.csv")
-    monkeypatch.setattr(account, "READ_KEYS", set())
+    monkeypatch.setattr(client, "READ_KEYS", set())
     assert KEY in printable(f"no such file {KEY}.csv")
 
 

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 import data
 from data.errors import FetchError, SourceError
-from data.vendor import calls
-from data.vendor.account import VendorAccount, check_url, find_account
+from data.vendor import client
 from data.vendor.aggregates import has_calendar, missing_sessions, session_days
-from data.vendor.calls import Pace
+from data.vendor.client import Pace, VendorAccount, check_url, find_account
 from data.vendor.paging import PageReader
 
 KEY = "secret+KEY/1=="
@@ -30,7 +29,7 @@ STRANGERS = ("http://api.polygon.io", "https://api.polygon.io:444", "https://api
 @pytest.fixture
 def settings_file(monkeypatch, tmp_path):
     """The file of settings, which is not there, and a key in the older variable."""
-    monkeypatch.setattr("data.vendor.account.config_file", lambda: tmp_path / "vendors.toml")
+    monkeypatch.setattr("data.vendor.client.config_file", lambda: tmp_path / "vendors.toml")
     monkeypatch.setenv("POLYGON_API_KEY", "older-key")
     monkeypatch.delenv("MASSIVE_API_KEY", raising=False)
     return tmp_path / "vendors.toml"
@@ -116,7 +115,7 @@ class Clock:
 def clock(monkeypatch):
     """The clock of the pace."""
     clock = Clock()
-    monkeypatch.setattr(calls, "time", clock)
+    monkeypatch.setattr(client, "time", clock)
     return clock
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from data import LoadOptions, load_bars
 from data.bars import Window
-from data.jumps import find_wick
+from data.inspection import find_wick
 from engine.accounts.account import ACCOUNT_METRICS, Account
 from engine.accounts.caveats import find_best_trade, find_gone
 from engine.accounts.costs import Costs

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optimizer.errors import ParityError
-from optimizer.trend_scan import history as memory_module
+from optimizer.trend_scan import scan as memory_module
 from optimizer.trend_scan import scan as scan_module
-from optimizer.trend_scan.history import build_key
 from optimizer.trend_scan.params import ScanParams
 from optimizer.trend_scan.result import (
     DIRECTIONS,
@@ -20,6 +19,7 @@ from optimizer.trend_scan.result import (
     find_directions,
     run_starts,
 )
+from optimizer.trend_scan.scan import build_key
 from tests.support.scanning import DEFAULTS, list_bits, pieces, scan_markets, symbol
 
 LAW_HASH = "38b2b5ec8db8172173447a08b056ce40550e370e054f3d37f0f6f26cfc1453f2"
