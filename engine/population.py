@@ -13,6 +13,7 @@ import numpy as np
 
 from data.bars import Bars
 from engine.accounts.costs import Costs, has_orders
+from engine.conditions.cpu.codes import AskedWords
 from engine.conditions.cpu.operands import Readings
 from engine.conditions.cpu.parts import write_formula
 from engine.conditions.switches import lower_conditions
@@ -23,6 +24,7 @@ from engine.positions.cpu.both_sides import CodedPopulation, session_exits
 from engine.positions.cpu.orders import BEYOND, REST, OrderedPopulation, OrderRules
 from engine.positions.exit_spec import DAY_NS, MINUTE_NS, NONE, Bounds
 from engine.runtime.compiling.loops import compiled_loop
+from engine.runtime.cpu.bitset import Words
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints
 from engine.runtime.lru_cache import ArrayCache
@@ -258,9 +260,13 @@ class PopulationEncoder:
         values = [read for read in reads if read is not None]
         asked = [known for known in dict.fromkeys(self._conditions) if known is not None]
         self._readings = Readings(rows, spec.layout, workers, asked, values, capacity)
-        self._asked = [
+        parts = [
             None if known is None else self._readings.part(known) for known in self._conditions
         ]
+        self._asked = list(dict.fromkeys(part for part in parts if part is not None))
+        # Of each side's entry, exit and cancel; -1: it has none.
+        numbers = [NOWHERE if part is None else self._asked.index(part) for part in parts]
+        self._choices = np.array(numbers, np.int64).reshape(3, 2)
         self._formula, ends = write_formula(*map(self._readings.part, values))
         self._spans = np.zeros((len(reads), 2), np.int64)
         self._spans[[read is not None for read in reads]] = np.stack([ends[:-1], ends[1:]], 1)
@@ -284,18 +290,29 @@ class PopulationEncoder:
         """Rows that an individual reads, at most."""
         return self._readings.n_rows
 
+    @property
+    def holds_words(self) -> bool:
+        """True if conditions of an individual may be decided before they are read."""
+        return self._readings.holds_words
+
     def with_costs(self, costs: Costs) -> Self:
         """The same with other costs; rows serve both."""
         other = copy(self)
         other._costs = costs
         return other
 
-    def encode(self, genomes: Floats, span: tuple[int, int]) -> CodedPopulation | OrderedPopulation:
-        """Individuals [P, G] on a span of bars, valid until the next call."""
+    def encode(
+        self, genomes: Floats, span: tuple[int, int]
+    ) -> tuple[CodedPopulation | OrderedPopulation, AskedWords]:
+        """Individuals [P, G] on a span of bars, valid until the next call.
+
+        With room of each thread for words, and how these are decided.
+        """
         read, count = self._readings, len(genomes)
         # Orders of earlier bars may stand at the first one.
         read.begin(genomes, None if self.has_orders else span)
-        (entries, exits, cancels), addresses = self._choose_words(count)
+        asked = read.ask(self._asked)
+        entries, exits, cancels = (np.tile(row, (count, 1)) for row in self._choices)
         leaves = read.leaves(self._formula, np.arange(count))
         sessions, session_of = self._find_sessions(count)
         break_even, max_hold, delay = (
@@ -303,7 +320,7 @@ class PopulationEncoder:
             for name in ("break_even", "max_hold", "delay")
         )
         shared: dict[str, Any] = {
-            "words": read.gather(addresses),
+            "words": read.make_word_room(asked),
             "steps": self._formula.steps,
             "spans": self._spans,
             "rows": leaves.rows,
@@ -322,12 +339,12 @@ class PopulationEncoder:
             "finer_of": self._finer[1],
         }
         if not self.has_orders:
-            return CodedPopulation(**shared)
+            return CodedPopulation(**shared), asked
         charges = list_charges(self._spec)
         worse, worse_of = self._carried.find(charges[:2], genomes)
         paid, paid_of = self._carried.find(charges[2:], genomes)
         shares = self._shares.take(genomes).reshape(2 * count, -1)
-        return OrderedPopulation(
+        ordered = OrderedPopulation(
             **shared,
             day_ends=self._day_ends,
             cancels=cancels,
@@ -340,25 +357,16 @@ class PopulationEncoder:
             funding_of=np.ascontiguousarray(paid_of[:, 2]),
             terms=self._terms.take(genomes),
         )
+        return ordered, asked
+
+    def list_words(self, asked: AskedWords) -> Words:
+        """Words that were asked for, [P, C, N]."""
+        return self._readings.list_words(asked)
 
     def _by_side(self, names: Sequence[str]) -> PartColumns:
         """Columns of parts of longs, then of shorts."""
         parts = [find_part(side, name) for side in self.sides for name in names]
         return PartColumns(parts, self._spec.layout)
-
-    def _choose_words(self, count: int) -> tuple[Ints, Ints]:
-        """Number [3, P, 2] of each side's entry, exit and cancel among words; -1: it has none.
-
-        And where the words lie.
-        """
-        choices, addresses = np.full((3, count, 2), -1, np.int64), [np.empty(0, np.int64)]
-        for number, condition in enumerate(self._asked):
-            if condition is not None:
-                words = self._readings.words(condition)
-                distinct, set_of = np.unique(words, return_inverse=True)
-                choices[number // 2, :, number % 2] = sum(map(len, addresses)) + set_of
-                addresses.append(distinct)
-        return choices, np.concatenate(addresses)
 
     def _find_sessions(self, count: int) -> tuple[Ints, Ints]:
         """Ends of positions by the clock [Q, T], and the place of each individual's [P]."""

@@ -29,6 +29,9 @@ between two bounds; fewer without room for their rows."""
 SHARES = 8
 """Times as many at most, one for each two threads: all of them wait for each other twice."""
 
+LIGHT = 2**13
+"""Individuals together where conditions are decided as they are read, and none are held."""
+
 
 class CpuBackend(Backend):
     """Evaluates populations of any strategy on CPU cores.
@@ -75,7 +78,8 @@ class CpuBackend(Backend):
         fit_rows(room, n_rows, slot_bytes)
         self._has_room = most_rows >= together * n_rows
         many = max(together, min(together * (self.threads // 2), SHARES * fitting))
-        self._together = min(many, most_rows // n_rows)
+        most = many if self._markets[0].holds_words else LIGHT
+        self._together = min(most, most_rows // n_rows)
         self._whole_genes = np.flatnonzero(spec.layout.is_int)
 
     def with_costs(self, costs: Costs) -> "CpuBackend":

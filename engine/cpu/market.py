@@ -47,6 +47,11 @@ class CpuMarket:
         """Rows that an individual reads, at most."""
         return self._encoder.n_rows
 
+    @property
+    def holds_words(self) -> bool:
+        """True if conditions of an individual may be decided before they are read."""
+        return self._encoder.holds_words
+
     def with_costs(self, costs: Costs) -> Self:
         """The same with other costs; rows serve both."""
         other = copy(self)
@@ -85,10 +90,10 @@ class CpuMarket:
 
     def signals(self, genome: Floats, window: Window) -> Slots:
         """Bars [S] of a window with an entry signal of one side, and not both at the market."""
-        population = self._encoder.encode(genome[None], (window.start, window.end))
-        nothing = np.zeros_like(population.words[0])
+        population, asked = self._encoder.encode(genome[None], (window.start, window.end))
+        (words,) = self._encoder.list_words(asked)
         longs, shorts = (
-            nothing if number < 0 else population.words[number]
+            np.zeros_like(words[0]) if number < 0 else words[number]
             for number in population.entries[0].tolist()
         )
         both_rest = all(find_part(parts, "entry").form != MARKET for parts in self._encoder.sides)
@@ -103,17 +108,17 @@ class CpuMarket:
         """Begin by `begin_population` or `begin_orders`."""
         spec, costs = self._spec, self._costs
         span = int(ranges[:, 0].min()), int(ranges[:, 1].max())
-        population = self._encoder.encode(genomes, span)
+        population, asked = self._encoder.encode(genomes, span)
         if isinstance(population, CodedPopulation):
             per_side, min_risk, fraction = costs.per_side, costs.min_risk, costs.risk_fraction
             charges = Charges(float(per_side), float(min_risk), float(fraction), lists_all)
-            return begin_population(self._prices, population, charges, ranges)
+            return begin_population(self._prices, population, asked, charges, ranges)
         rules = build_rules(spec, costs, self._encoder.sides)
         is_plain = rules.is_plain and not population.delay.any()
         rules = rules._replace(lists_all=lists_all, is_plain=is_plain)
         stake = build_stake(spec, costs, spec.layout.decode(spec.layout.defaults))
         inputs = OrderInputs(self._prices, population, rules, build_purse(stake))
-        return begin_orders(inputs, ranges)
+        return begin_orders(inputs, asked, ranges)
 
     def _collect(self, listed: Listed) -> tuple[Ledger, Ints]:
         """Collect by `collect_trades` or `collect_orders`."""

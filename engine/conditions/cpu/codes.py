@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.conditions.cpu.parts import holds_gene
 from engine.indicators.coders import map_wandering
-from engine.runtime.compiling.loops import compiled_uncounted, compiled_unlocked
+from engine.runtime.compiling.loops import compiled_part, compiled_uncounted, compiled_unlocked
 from engine.runtime.cpu.bitset import EMPTY, FULL, ONE, Words
 from engine.runtime.cpu.row_memory import SlotMemory
 from engine.runtime.cpu.simd4 import take
@@ -158,14 +158,47 @@ class RowCodes:
         self._is_there[slots[slots < len(self._is_there)]] = False
 
 
-class CodedSides(NamedTuple):
-    """Both sides of K comparisons of U individuals, the larger one first."""
+MOST_IN_TURN, TURNS = 16, 4
+"""Individuals that a thread takes at once, at most: it decides for all of them, then walks, so that
+neither takes the other's memory from its caches; and turns of each thread, at least."""
 
-    codes: Ints  # [U, K, 2] addresses of codes of rows, or of the same code 64 times
-    code_steps: Ints  # [K, 2] bytes from 64 codes to the next; 0 where they are the same
-    values: Ints  # [U, K, 2] addresses of the values
-    value_steps: Ints  # [K, 2] bytes from a value to the next; 0 for a number
-    is_strict: Ints  # [K] whether equal values do not hold
+NOT_SHARED: tuple[Ints, Ints] = np.empty((0, 0), np.int64), np.empty(0, np.int64)
+"""In place of sets and an order of individuals, where each is decided for itself."""
+
+
+class AskedWords(NamedTuple):
+    """Words of C conditions of U individuals, decided where they are read.
+
+    A condition holds where all of its K comparisons do, and J words that are there already.
+    Comparisons have the larger side first, and one at least has a number: behind the last bar
+    codes are 0, as those of no number are.
+    """
+
+    sides: Ints  # [U, K, 4] addresses of both sides' codes, or of one code 64 times, then of values
+    steps: Ints  # [K, 5] bytes to the next 64 codes or value, 0 for a number; 1 if equal ones fail
+    others: Ints  # [U, J] addresses of words
+    spans: Ints  # [C, 4] first comparison and one past the last, then the same of words
+    sets: Ints  # [U, C] equal where words are
+    order: Ints  # [U] individuals, those with equal words of the first condition side by side
+    first: int  # first word that is read; all others are 0
+    last: int  # one past the last
+    turn: int  # individuals that a thread takes at once
+
+
+class TurnRoom(NamedTuple):
+    """Room of a thread that decides for the individuals of a turn."""
+
+    rows: Ints  # [n, C] rows of words
+    equal: Words  # [K, N] bars with equal codes
+
+
+def join_words(addresses: Ints, n_words: int) -> AskedWords:
+    """Words of one condition that hold where all do that lie at addresses [U, J]."""
+    count, n_joined = addresses.shape
+    return AskedWords(
+        np.empty((count, 0, 4), np.int64), np.empty((0, 5), np.int64), addresses,
+        np.array([[0, 0, 0, n_joined]]), *NOT_SHARED, 0, n_words, 1,
+    )  # fmt: skip
 
 
 @compiled_unlocked
@@ -213,81 +246,122 @@ def encode_each(
 
 
 @compiled_unlocked
-def decide_coded(
-    sides: CodedSides, others: Ints, first: int, last: int, shared: Ints, out: Words
-) -> None:
-    """Decide where all of some comparisons hold, of one individual after another.
-
-    Other threads take others.
+def decide_asked(asked: AskedWords, shared: Ints, out: Words) -> None:
+    """Decide conditions of one individual after another, while other threads take others.
 
     Args:
-        sides: Both sides of the comparisons, of which one at least has a number: behind the last
-            bar codes are 0, as those of no number are.
-        others: [U, J] addresses of words that must hold as well.
-        first: Place of the first word that is read.
-        last: One past the last one's; all others are 0.
+        asked: The conditions.
         shared: [1] of all threads, counts the individuals that were begun.
-        out: [U, N] receives the bars at which they hold.
+        out: [U, C, N] receives the bars at which they hold.
     """
-    equal = np.empty((sides.is_strict.size, out.shape[1]), np.uint64)
+    equal = np.empty((asked.steps.shape[0], out.shape[2]), np.uint64)
     u = take(shared, 0)
     while u < out.shape[0]:
-        out[u] = EMPTY
-        for i in range(first, last):
-            out[u, i] = FULL
-        for k in range(others.shape[1]):
-            for i in range(first, last):
-                out[u, i] &= load_indirect_word(others, u, k, i)
-        for k in range(sides.is_strict.size):
-            larger, smaller = sides.codes[u, k, 0], sides.codes[u, k, 1]
-            by_larger, by_smaller = sides.code_steps[k, 0], sides.code_steps[k, 1]
-            larger += by_larger * first
-            smaller += by_smaller * first
-            for i in range(first, last):
-                expect_number(larger + AHEAD)
-                expect_number(smaller + AHEAD)
-                above, equal[k, i] = compare_codes(larger, smaller)
-                out[u, i] &= above | equal[k, i]
-                larger += by_larger
-                smaller += by_smaller
-        # Values are looked up where they are on their way already.
-        for i in range(first, last):
-            if out[u, i] != 0:
-                expect_values(sides, u, i, equal, out[u, i])
-        for i in range(first, last):
-            if out[u, i] != 0:
-                out[u, i] = settle_word(sides, u, i, equal, out[u, i])
+        for c in range(out.shape[1]):
+            decide_words(asked, u, c, equal, out[u], c)
         u = take(shared, 0)
 
 
+@compiled_part
+def make_turn_room(asked: AskedWords, words: Words) -> TurnRoom:
+    """Room of a thread with so many words."""
+    rows = np.empty((asked.turn, asked.spans.shape[0]), np.int64)
+    return TurnRoom(rows, np.empty((asked.steps.shape[0], words.shape[1]), np.uint64))
+
+
+@compiled_part
+def decide_turn(asked: AskedWords, first: int, last: int, room: TurnRoom, words: Words) -> None:
+    """Decide conditions of individuals from one place in their order to another.
+
+    Args:
+        asked: The conditions.
+        first: First place.
+        last: One past the last.
+        room: Receives the rows of words where each condition of each of them lies.
+        words: [most individuals of a turn times C, N] receives the words.
+    """
+    n_conditions = asked.spans.shape[0]
+    for place in range(first, last):
+        u, turn = asked.order[place], place - first
+        for c in range(n_conditions):
+            row = turn * n_conditions + c
+            if turn > 0 and asked.sets[u, c] == asked.sets[asked.order[place - 1], c]:
+                row = room.rows[turn - 1, c]
+            else:
+                decide_words(asked, u, c, room.equal, words, row)
+            room.rows[turn, c] = row
+
+
 @compiled_uncounted
-def expect_values(sides: CodedSides, u: int, i: int, equal: Words, word: np.uint64) -> None:
+def point_to_words(choices: Ints, p: int, rows: Ints, turn: int) -> None:
+    """Have conditions [P, 2] of an individual, by number, point to rows of words [turns, C]."""
+    for side in range(choices.shape[1]):
+        if choices[p, side] >= 0:
+            choices[p, side] = rows[turn, choices[p, side]]
+
+
+@compiled_uncounted
+def decide_words(asked: AskedWords, u: int, c: int, equal: Words, out: Words, row: int) -> None:
+    """Decide a condition of an individual into a row, given room [K, N] for equal codes."""
+    first, last = asked.first, asked.last
+    for i in range(out.shape[1]):
+        out[row, i] = FULL if first <= i < last else EMPTY
+    for k in range(asked.spans[c, 2], asked.spans[c, 3]):
+        for i in range(first, last):
+            out[row, i] &= load_indirect_word(asked.others, u, k, i)
+    begin, end = asked.spans[c, 0], asked.spans[c, 1]
+    for k in range(begin, end):
+        larger, smaller = asked.sides[u, k, 0], asked.sides[u, k, 1]
+        by_larger, by_smaller = asked.steps[k, 0], asked.steps[k, 1]
+        larger += by_larger * first
+        smaller += by_smaller * first
+        for i in range(first, last):
+            expect_number(larger + AHEAD)
+            expect_number(smaller + AHEAD)
+            above, equal[k, i] = compare_codes(larger, smaller)
+            out[row, i] &= above | equal[k, i]
+            larger += by_larger
+            smaller += by_smaller
+    if begin < end:
+        # Values are looked up where they are on their way already.
+        for i in range(first, last):
+            if out[row, i] != 0:
+                expect_values(asked, u, c, i, equal, out[row, i])
+        for i in range(first, last):
+            if out[row, i] != 0:
+                out[row, i] = settle_word(asked, u, c, i, equal, out[row, i])
+
+
+@compiled_uncounted
+def expect_values(asked: AskedWords, u: int, c: int, i: int, equal: Words, word: np.uint64) -> None:
     """Have the values on their way that `settle_word` looks at."""
-    for k in range(sides.is_strict.size):
+    for k in range(asked.spans[c, 0], asked.spans[c, 1]):
         looked_at = word & load_value(equal, k, i)
         while looked_at != 0:
             bar = CODES * i + lowest_place(looked_at)
             looked_at &= looked_at - ONE
-            for side in range(2):
-                expect_number(sides.values[u, k, side] + bar * sides.value_steps[k, side])
+            for side in range(2, 4):
+                expect_number(asked.sides[u, k, side] + bar * asked.steps[k, side])
 
 
 @compiled_uncounted
-def settle_word(sides: CodedSides, u: int, i: int, equal: Words, word: np.uint64) -> np.uint64:
+def settle_word(
+    asked: AskedWords, u: int, c: int, i: int, equal: Words, word: np.uint64
+) -> np.uint64:
     """A word without the bars at which equal codes [K, N] hid a comparison that does not hold."""
-    for k in range(sides.is_strict.size):
+    for k in range(asked.spans[c, 0], asked.spans[c, 1]):
         looked_at = word & load_value(equal, k, i)
         while looked_at != 0:
             place = lowest_place(looked_at)
             looked_at &= looked_at - ONE
-            if not is_met(sides, u, k, CODES * i + place):
+            if not is_met(asked, u, k, CODES * i + place):
                 word &= ~(ONE << np.uint64(place))
     return word
 
 
 @compiled_uncounted
-def is_met(sides: CodedSides, u: int, k: int, bar: int) -> bool:
+def is_met(asked: AskedWords, u: int, k: int, bar: int) -> bool:
     """True if a comparison holds at a bar, by its values."""
-    larger: float = load_number(sides.values[u, k, 0] + bar * sides.value_steps[k, 0])
-    smaller: float = load_number(sides.values[u, k, 1] + bar * sides.value_steps[k, 1])
-    return larger > smaller or (sides.is_strict[k] == 0 and larger == smaller)
+    larger: float = load_number(asked.sides[u, k, 2] + bar * asked.steps[k, 2])
+    smaller: float = load_number(asked.sides[u, k, 3] + bar * asked.steps[k, 3])
+    return larger > smaller or (asked.steps[k, 4] == 0 and larger == smaller)

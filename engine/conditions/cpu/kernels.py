@@ -11,24 +11,14 @@ from engine.runtime.cpu.types import Ints
 RELATIONS = {">": 0, "<": 1, ">=": 2, "<=": 3}
 
 
-@compiled_loop
-def gather_words(addresses: Ints, out: Words) -> None:
-    """Write words that lie at addresses [U] to out [U, N]."""
-    sources = addresses.reshape((addresses.size, 1))
-    for u in range(addresses.size):
-        for i in range(out.shape[1]):
-            out[u, i] = load_indirect_word(sources, u, 0, i)
-
-
 @compiled_unlocked
-def join_each(parts: Ints, is_all: bool, shared: Ints, out: Words) -> None:
+def join_each(parts: Ints, shared: Ints, out: Words) -> None:
     """Join conditions of one individual after another, while other threads join others'.
 
     Args:
         parts: [U, K] addresses of the words of conditions, at least one each.
-        is_all: Whether all must hold, or else any.
         shared: [1] of all threads, counts the individuals that were begun.
-        out: [U, N] receives where they do.
+        out: [U, N] receives where any of them does.
     """
     u = take(shared, 0)
     while u < out.shape[0]:
@@ -36,10 +26,7 @@ def join_each(parts: Ints, is_all: bool, shared: Ints, out: Words) -> None:
             out[u, i] = load_indirect_word(parts, u, 0, i)
         for k in range(1, parts.shape[1]):
             for i in range(out.shape[1]):
-                if is_all:
-                    out[u, i] &= load_indirect_word(parts, u, k, i)
-                else:
-                    out[u, i] |= load_indirect_word(parts, u, k, i)
+                out[u, i] |= load_indirect_word(parts, u, k, i)
         u = take(shared, 0)
 
 

@@ -18,16 +18,20 @@ from engine.conditions.cpu.candidates import (
     set_kept_bars,
 )
 from engine.conditions.cpu.codes import (
+    MOST_IN_TURN,
+    NOT_SHARED,
     SAME,
-    CodedSides,
+    TURNS,
+    AskedWords,
     RowCodes,
-    decide_coded,
+    decide_asked,
     is_coded,
+    join_words,
     map_bounds,
     map_row,
 )
 from engine.conditions.cpu.expression_vm import WORD, allocate_stack, decide_each
-from engine.conditions.cpu.kernels import RELATIONS, gather_words, join_each, over_bars, shift_words
+from engine.conditions.cpu.kernels import RELATIONS, join_each, over_bars, shift_words
 from engine.conditions.cpu.keyed import (
     Array,
     KeyedArrays,
@@ -45,6 +49,7 @@ from engine.conditions.cpu.parts import (
 from engine.conditions.cpu.plan import plan_conditions
 from engine.indicators.cpu.row_arrays import ITEM, RowArrays
 from engine.indicators.individuals import Individuals, resolve_values
+from engine.indicators.keys import number_once
 from engine.indicators.row_bank import RowBank
 from engine.runtime.cpu.bitset import LAST_BIT, Words, list_set_bars
 from engine.runtime.cpu.scratch import Scratch
@@ -90,6 +95,7 @@ class Readings:
         self._rows, self._layout, self._workers = rows, layout, workers
         self._plan = plan_conditions(layout, tuple(conditions), tuple(values))
         self._places, self.part = self._plan.places, self._plan.part
+        self._asked = [self.part(condition) for condition in conditions]
         self._is_sparse: dict[int, bool] = {}
         self._row_codes: dict[Name, RowCodes] = {}
         self._kept = cast(ArrayCache, rows.kept)
@@ -106,6 +112,13 @@ class Readings:
     def n_rows(self) -> int:
         """Rows that an individual reads, at most."""
         return len(self._places)
+
+    @property
+    def holds_words(self) -> bool:
+        """True if conditions of an individual may be decided before they are read."""
+        words = [part for asked in self._asked for part in self._plan.split(asked)[1]]
+        are_whole = all(self._plan.are_whole(part.columns) for part in words)
+        return not are_whole or any(part.number in self._plan.bounded for part in self._asked)
 
     @property
     def n_bars(self) -> int:
@@ -131,7 +144,7 @@ class Readings:
             self._word_tables.clear()
         self._slots: Ints | None = None
         self._found: dict[Name, Ints] = {}
-        self._blocks: list[Words] = []
+        self._blocks: list[Array] = []
         self._scratch.release()
 
     def values(self, setting: Node) -> Floats:
@@ -177,9 +190,39 @@ class Readings:
 
     def gather(self, addresses: Ints) -> Words:
         """Words [n, N] that lie at addresses [n], until the next population comes."""
-        words = self._scratch.take(len(addresses), self.n_words)
-        gather_words(addresses, words)
+        return self.list_words(join_words(addresses[:, None], self.n_words))[:, 0]
+
+    def ask(self, conditions: Sequence[Part]) -> AskedWords:
+        """Words of conditions [C] of all individuals, decided where they are read.
+
+        Valid as long as those of `words`.
+        """
+        chosen = np.arange(len(self.individuals.here))
+        asked = self._ask([self._split(part, chosen) for part in conditions], chosen, self._span)
+        sets = np.empty((len(chosen), len(conditions)), np.int64)
+        for number, (part, span) in enumerate(zip(conditions, asked.spans, strict=True)):
+            if span[0] == span[1]:
+                sets[:, number] = asked.others[:, span[2]]
+            else:
+                sets[:, number] = number_once(self.individuals.here, part.columns).numbers
+        turn = min(max(len(chosen) // (TURNS * self._workers.count), 1), MOST_IN_TURN)
+        return asked._replace(sets=sets, order=np.argsort(sets[:, 0]), turn=turn)
+
+    def make_word_room(self, asked: AskedWords) -> Words:
+        """Room of each thread for the words of a turn, [threads, n, N]."""
+        n_words = asked.turn * len(asked.spans)
+        return self._scratch.take(self._workers.count, n_words, self.n_words)
+
+    def list_words(self, asked: AskedWords) -> Words:
+        """All words that were asked for, [P, C, N]."""
+        words = self._scratch.take(len(asked.others), len(asked.spans), self.n_words)
+        shared = np.zeros(1, np.int64)
+        self._workers.run(lambda _: decide_asked(asked, shared, words), len(words))
         return words
+
+    def _split(self, part: Part, chosen: Ints) -> tuple[Sequence[Part], Sequence[Part]]:
+        """Comparisons to decide where a condition is read, and what holds there as well."""
+        return ((), (part,)) if self._pays(part, chosen) else self._plan.split(part)
 
     def _make_room(self, part: Part, *shape: int) -> Words:
         """Room for words of a part; with a real gene nobody reads them after this population."""
@@ -252,7 +295,7 @@ class Readings:
             return self._decide_candidates(self._plan.bounded[part.number], chosen)[None]
         if part.number in self._plan.coded:
             span = self._span if part.number in self._plan.outermost else (0, self.n_words)
-            return self._decide_coded(*self._plan.coded[part.number], chosen, span)[None]
+            return self._decide_coded(self._plan.coded[part.number], chosen, span)[None]
         below = [
             self.words(condition, chosen)
             for condition in part.below
@@ -267,8 +310,11 @@ class Readings:
                     words, int(length), self.n_bars, is_held=isinstance(node, Held)
                 )
             return decided
-        parts, is_all, shared = np.stack(below, 1), isinstance(node, AllOf), np.zeros(1, np.int64)
-        self._workers.run(lambda _: join_each(parts, is_all, shared, decided[0]), len(chosen))
+        if isinstance(node, AllOf):
+            decided[0] = self.list_words(join_words(np.stack(below, 1), self.n_words))[:, 0]
+            return decided
+        parts, shared = np.stack(below, 1), np.zeros(1, np.int64)
+        self._workers.run(lambda _: join_each(parts, shared, decided[0]), len(chosen))
         return decided
 
     def _pays(self, part: Part, chosen: Ints) -> bool:
@@ -341,46 +387,54 @@ class Readings:
             ]
             span = 0, self.n_words
             return np.stack(
-                [self._decide_coded([compare], [], chosen, span) for compare in compares]
+                [self._decide_coded(([compare], []), chosen, span) for compare in compares]
             )
         n_bars = np.full(len(chosen), self.n_bars)
         return self._decide(part, self._read_sides(part, chosen), relations, n_bars)
 
     def _decide_coded(
-        self,
-        compares: Sequence[Part],
-        rest: Sequence[Part],
-        chosen: Ints,
-        span: tuple[int, int],
+        self, split: tuple[Sequence[Part], Sequence[Part]], chosen: Ints, span: tuple[int, int]
     ) -> Words:
         """Words [n, N] of where some comparisons and all other conditions hold, in a span of N."""
-        shape = len(chosen), len(compares), 2
-        codes, values = np.empty(shape, np.int64), np.empty(shape, np.int64)
-        code_steps, value_steps = np.zeros(shape[1:], np.int64), np.zeros(shape[1:], np.int64)
+        return self.list_words(self._ask([split], chosen, span))[:, 0]
+
+    def _ask(
+        self,
+        conditions: Sequence[tuple[Sequence[Part], Sequence[Part]]],
+        chosen: Ints,
+        span: tuple[int, int],
+    ) -> AskedWords:
+        """Words of conditions of some individuals, each by comparisons and other conditions."""
+        compares = [compare for some, _ in conditions for compare in some]
+        rest = [words for _, some in conditions for words in some]
+        sides = np.empty((len(chosen), len(compares), 4), np.int64)
+        steps = np.zeros((len(compares), 5), np.int64)
         genes = np.ascontiguousarray(self.individuals.here[chosen].T)
-        relations = [cast(Compare, compare.node).relation for compare in compares]
+        self._blocks.append(genes)
         for k, compare in enumerate(compares):
+            relation = cast(Compare, compare.node).relation
+            steps[k, 4] = relation in STRICT
             row_codes = self._find_codes(compare.below)
             for side, part in enumerate(compare.below):
                 # For "less" the right side is the larger one.
-                at = k, side ^ (relations[k] in LESS)
+                at = side ^ (relation in LESS)
                 if part in self._places:
                     slots = self._find_slots(part)[chosen]
                     rows = self._arrays.addresses
-                    codes[:, *at] = row_codes.bring(slots, rows, self._workers)
-                    values[:, *at], code_steps[at], value_steps[at] = rows[slots], WORD, ITEM
+                    sides[:, k, at] = row_codes.bring(slots, rows, self._workers)
+                    sides[:, k, 2 + at] = rows[slots]
+                    steps[k, at], steps[k, 2 + at] = WORD, ITEM
                 else:
                     gene = genes[part.columns[0]]
-                    codes[:, *at] = SAME.ctypes.data + WORD * row_codes.map.encode(gene)
-                    values[:, *at] = gene.ctypes.data + ITEM * np.arange(len(gene))
-        is_strict = np.array([relation in STRICT for relation in relations], np.int64)
-        coded = CodedSides(codes, code_steps, values, value_steps, is_strict)
+                    sides[:, k, at] = SAME.ctypes.data + WORD * row_codes.map.encode(gene)
+                    sides[:, k, 2 + at] = gene.ctypes.data + ITEM * np.arange(len(gene))
         others = np.empty((len(chosen), len(rest)), np.int64)
         for number, condition in enumerate(rest):
             others[:, number] = self.words(condition, chosen)
-        shared, words = np.zeros(1, np.int64), self._scratch.take(len(chosen), self.n_words)
-        self._workers.run(lambda _: decide_coded(coded, others, *span, shared, words), len(chosen))
-        return words
+        counts = np.array([[len(some), len(words)] for some, words in conditions], np.int64)
+        ends = counts.cumsum(axis=0)
+        spans = np.stack([ends - counts, ends], 2).reshape(-1, 4)
+        return AskedWords(sides, steps, others, spans, *NOT_SHARED, *span, 1)
 
     def _find_codes(self, sides: Sequence[Part]) -> RowCodes:
         """Codes under the map that two sides share."""

@@ -111,6 +111,11 @@ class ConditionPlan:
         read += [self.part(rest) for bounded in self.bounded.values() for rest in bounded.rest]
         return {part.number for part in asked} - {part.number for part in read}
 
+    def split(self, part: Part) -> tuple[Sequence[Part], Sequence[Part]]:
+        """Comparisons to decide where a condition is read, and what holds there as well."""
+        is_late = part.number in self.coded and part.number in self.outermost
+        return self.coded[part.number] if is_late else ((), (part,))
+
     def are_whole(self, columns: tuple[int, ...]) -> bool:
         """True if no real gene stands in some columns of a genome."""
         return all(self._is_whole[column] for column in columns)

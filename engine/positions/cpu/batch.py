@@ -8,6 +8,12 @@ import numpy as np
 
 from engine.accounts.cpu.folding import TRADES, begin
 from engine.accounts.ledger import ACCUMULATORS, Ledger
+from engine.conditions.cpu.codes import (
+    AskedWords,
+    decide_turn,
+    make_turn_room,
+    point_to_words,
+)
 from engine.positions.cpu.block_minmax import Extremes
 from engine.positions.cpu.both_sides import Charges, CodedPopulation, take_positions
 from engine.positions.cpu.listing import Work, with_room
@@ -33,11 +39,16 @@ COARSE_COLUMNS = 2
 
 
 def begin_population(
-    prices: Extremes, population: CodedPopulation, charges: Charges, windows: Ints
+    prices: Extremes,
+    population: CodedPopulation,
+    asked: AskedWords,
+    charges: Charges,
+    windows: Ints,
 ) -> tuple[Work, Floats]:
     """Work of a thread in windows [W, 2] of one series, and accumulators [P, W, A] that it makes.
 
-    All threads share the count of individuals that were begun.
+    It decides the conditions of an individual, and walks by them. All threads share the count of
+    individuals that were begun.
     """
     out = np.full((len(population.delay), len(windows), len(ACCUMULATORS)), np.nan)
     shared = np.zeros(1, np.int64)
@@ -45,7 +56,8 @@ def begin_population(
     def work(thread: int, firsts: Ints, thread_of: Ints) -> tuple[Ints, Floats]:
         width = WHOLE + COARSE_COLUMNS * charges.lists_all
         room = np.empty((0, width), np.int64), np.empty((0, NUMBERS))
-        return fold_each(prices, population, charges, windows, shared, out, thread, firsts,
+        mine = population._replace(words=population.words[thread])
+        return fold_each(prices, mine, asked, charges, windows, shared, out, thread, firsts,
                          thread_of, *room)  # fmt: skip
 
     return work, out
@@ -70,6 +82,7 @@ def collect_trades(listed: Listed) -> tuple[Ledger, Ints]:
 def fold_each(
     prices: Extremes,
     population: CodedPopulation,
+    asked: AskedWords,
     charges: Charges,
     windows: Ints,
     shared: Ints,
@@ -84,7 +97,8 @@ def fold_each(
 
     Args:
         prices: The series.
-        population: All individuals.
+        population: All individuals, with room of this thread for words.
+        asked: How these are decided.
         charges: Costs and risk rules.
         windows: [W, 2] start and end of each window.
         shared: [1] of all threads, counts the individuals that were begun.
@@ -104,24 +118,30 @@ def fold_each(
     used: int = np.int64(0)  # type: ignore[assignment]
     # No formula needs more places than it has steps.
     stack = np.empty(len(population.steps) + 1)
-    p = take(shared, 0)
-    while p < population.delay.size:
-        expect_rows(population, p)
-        for w in range(windows.shape[0]):
-            first = max(windows[w, 0], population.warm_up[p])
-            begin(out[p, w])
+    room, begun = make_turn_room(asked, population.words), take(shared, 0) * asked.turn
+    while begun < asked.order.size:
+        ended = min(begun + asked.turn, asked.order.size)
+        decide_turn(asked, begun, ended, room, population.words)
+        for place in range(begun, ended):
+            p = asked.order[place]
+            point_to_words(population.entries, p, room.rows, place - begun)
+            point_to_words(population.exits, p, room.rows, place - begun)
+            expect_rows(population, p)
+            for w in range(windows.shape[0]):
+                first = max(windows[w, 0], population.warm_up[p])
+                begin(out[p, w])
+                if keeps:
+                    firsts[p, w] = used
+                    more = windows[w, 1] - windows[w, 0]
+                    whole = with_room(whole, used, more)
+                    numbers = with_room(numbers, used, more)
+                take_positions(prices, population, charges, p, first, windows[w, 1], out[p, w],
+                               used, whole, numbers, stack)  # fmt: skip
+                if keeps:
+                    used += int(out[p, w, TRADES])
             if keeps:
-                firsts[p, w] = used
-                more = windows[w, 1] - windows[w, 0]
-                whole = with_room(whole, used, more)
-                numbers = with_room(numbers, used, more)
-            take_positions(prices, population, charges, p, first, windows[w, 1], out[p, w],
-                           used, whole, numbers, stack)  # fmt: skip
-            if keeps:
-                used += int(out[p, w, TRADES])
-        if keeps:
-            thread_of[p] = thread
-        p = take(shared, 0)
+                thread_of[p] = thread
+        begun = take(shared, 0) * asked.turn
     return whole[:used], numbers[:used]
 
 
