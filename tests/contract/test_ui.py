@@ -27,7 +27,7 @@ from optimizer.viewing import connections
 from optimizer.viewing.access import is_loopback
 from optimizer.viewing.channels import Channel
 from tests.support.runs import record_run
-from tests.support.viewing import Asker, GrowingRun, record_forecast, serving
+from tests.support.viewing import Asker, record_forecast, serving
 
 PLANTED = "planted text that nobody may read"
 
@@ -240,24 +240,6 @@ def test_runs_stand_side_by_side(asker, runs, run_id):
     state = json.loads(asker.ask(f"/compare/data?run={run_id}&run={alone}").text)
     assert any("nothing to compare" in line for line in state["problems"])
     assert any("objectives" in line for line in state["differs"][0])
-
-
-def test_a_run_is_followed_to_its_end(asker, runs, run_id):
-    """Each state shows its progress; a member has its trades; at the end stands the verdict."""
-    growing = GrowingRun(runs / run_id, runs, "growing")
-    growing.grow(1)
-    with watching(asker, "/run/growing/events") as states:
-        state = next(states)
-        assert (state["phase"], state["headline"]) == ("searching", "Generation 1 of 3")
-        page = asker.ask(f"/run/growing/candidate/{state['members'][0]['key']}")
-        assert page.code == 200
-        assert "a candidate of run growing, generation 1" in page.text
-        assert asker.ask("/run/growing/candidate/0").code == 404
-        growing.finish()
-        state = next(state for state in states if state["phase"] == "judging")
-        growing.close()
-        (state,) = states
-    assert state["phase"] == "finished"
 
 
 @pytest.mark.slow

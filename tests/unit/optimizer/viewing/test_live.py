@@ -10,6 +10,7 @@ import pytest
 
 from data.checks import format_time
 from optimizer import load_run, signal
+from optimizer.errors import StoreError
 from optimizer.evidence.betting import tally
 from optimizer.evidence.checkpoint import Checkpoint
 from optimizer.evidence.null import NullSearch, NullSettings
@@ -62,6 +63,8 @@ def test_a_look_has_all_that_is_recorded(run_path, tmp_path):
         assert [reached[candidate.genome.tobytes()] for candidate in shown] == front["y"]
         assert [candidate.cells for candidate in shown] == [m["cells"] for m in state["members"]]
         assert live.look() is live.look()
+        with pytest.raises(StoreError, match="has left the front"):
+            live.find_candidate("0")
     evaluated = sum(generation.evaluated for generation in growing.generations[:3])
     assert state["facts"][0] == ["candidates evaluated", f"{evaluated:,}"]
     growing.close()
