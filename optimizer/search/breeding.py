@@ -45,6 +45,7 @@ from optimizer.search.compiled.variation import (
     repair,
     sample,
 )
+from optimizer.search.draws import Draws, draw_ahead
 from optimizer.search.generation import (
     LINEAGE,
     OPERATORS,
@@ -56,7 +57,6 @@ from optimizer.search.generation import (
     Problem,
     Serials,
 )
-from optimizer.search.randomness import Draws, draw_ahead
 from optimizer.search.selection import Ranking, rank_individuals, select_survival_rule
 from strategy import GenomeLayout
 

@@ -410,4 +410,4 @@ def test_what_is_printed_can_be_pasted(command, hostile_place, asked):
     if "strategies" in asked:
         # The head of the file says how to check and search it.
         for line in (HOSTILE / "idea.py").read_text().splitlines()[2:4]:
-            assert f"{place['at']}/idea.py" in paste(line.partition(":")[2])
+            assert f"{hostile_place['at']}/idea.py" in paste(line.partition(":")[2])

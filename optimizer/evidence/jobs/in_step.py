@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 from data import Window, parts
 from engine.workload import Workload
 from optimizer.evidence.jobs.estimates import estimate_asking_seconds, estimate_core_seconds
-from optimizer.run.problem import run_in_step
 from optimizer.search.generation import Floats
 
 if TYPE_CHECKING:
@@ -141,6 +140,8 @@ class OneSearchSetup(InStepSetup[Job, Result]):
         self, tasks: "Mapping[Job, Task]", engine: "Engine", answer: Ask
     ) -> Iterator[tuple[Job, Result]]:
         """See `InStepSetup`."""
+        from optimizer.run.problem import run_in_step
+
         searches = {
             job: self.search(job, task, task.problem(engine)) for job, task in tasks.items()
         }

@@ -23,6 +23,7 @@ from optimizer.search.breeding import (
     shares,
     update_credits,
 )
+from optimizer.search.draws import Draws
 from optimizer.search.evolution import STEPS, front_hash, neighbours, stop_reason
 from optimizer.search.generation import (
     OPERATORS,
@@ -38,7 +39,6 @@ from optimizer.search.randomness import (
     MAX_GENERATION,
     MAX_SEED,
     PURPOSES,
-    Draws,
     draw_words,
     scale_to_index,
     scale_to_unit,
