@@ -13,7 +13,7 @@ import typer
 
 from engine.accounts.metrics import FORMULAS
 from optimizer.cli.app import app
-from optimizer.cli.help import EVERYDAY, SECTIONS
+from optimizer.cli.flags import EVERYDAY, SECTIONS
 from optimizer.cli.strategy_texts import list_signatures
 from optimizer.config.run_config import RunConfig, describe_allowed_values, format_flag
 from optimizer.config.values import read_schema_extra

@@ -15,18 +15,19 @@ from typing import TextIO
 from typer.exceptions import TyperException
 
 from optimizer.cli.app import ANSWERS, app, explain_wrong_use
-from optimizer.cli.help import ASKED_FOR_ALL
+from optimizer.cli.flags import ASKED_FOR_ALL
 from optimizer.cli.notes import (
     LOGGERS,
     STOPPED,
     handle_signals,
     interrupt_again,
+    keep_for_json,
     note,
+    prepare_streams,
     relay_logs,
     stop_now,
     tell,
 )
-from optimizer.cli.streams import keep_for_json, prepare_streams
 from optimizer.errors import OptimizerError, ParityError, StoppedError, StoreError
 
 PACKAGE = "exhaustion-optimizer"

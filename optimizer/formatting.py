@@ -144,6 +144,12 @@ def describe_formulas(formulas: Mapping[str, str]) -> list[str]:
     return [f"{name} = {formula}" for name, formula in formulas.items()]
 
 
+def words(identifier: str) -> str:
+    """An identifier as words, its underscores spaces; a formula as it is."""
+    is_formula = any(sign in identifier for sign in " (")
+    return identifier if is_formula else identifier.replace("_", " ")
+
+
 def evenly(count: int, most: int) -> npt.NDArray[np.int64]:
     """Places of at most so many of `count` things, evenly apart, the first and the last included.
 

@@ -39,11 +39,7 @@ class Outcome:
 
 
 async def run_bounded(arguments: Sequence[str], limits: CallLimits) -> Outcome:
-    """Run a command to its end, or stop it at a limit; a search then records its state.
-
-    Raises:
-        OptimizerError: With the line of its error.
-    """
+    """Run a command to its end, or stop it at a limit; a search then records its state."""
     with TemporaryFile() as out, TemporaryFile() as errors:
         process = begin(
             "optimizer.agents", *arguments, stdin=subprocess.PIPE, stdout=out, stderr=errors,

@@ -14,14 +14,15 @@ from optimizer.agreement.matching import (
     AFTER,
     BEFORE,
     NO_BAR,
+    Flags,
     Ours,
     PlacedTrades,
+    TradeList,
     find_first_parts,
     list_ours,
     place_trades,
 )
 from optimizer.agreement.reading import read_trade_list
-from optimizer.agreement.trade_list import Flags, TradeList
 from optimizer.errors import ConfigError
 from optimizer.formatting import format_count, minute
 from optimizer.run.task import Task
@@ -105,10 +106,8 @@ def compare_list(
 ) -> Agreement:
     """Compare a list of trades with those of a strategy's candidate [G] on the task's bars.
 
-    Raises:
-        ConfigError: When the task has several markets or windows, the file is no list of trades,
-            the list is of another market or of other years than the bars.
-        DataError: When the file cannot be read, or there is no such zone.
+    Refused are a task with several markets or windows, a file that is no list of trades, and one
+    of another market or of other years than the bars.
     """
     if len(task.markets.all_windows) > 1:
         raise ConfigError(

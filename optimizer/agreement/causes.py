@@ -14,14 +14,19 @@ from data.timeframe import DAY_NS, HOUR_NS, MINUTE_NS
 from data.zones import CLOCKS, LocalZone
 from optimizer.agreement.matching import (
     AFTER,
+    LAST_BITS,
+    Flags,
+    Floats,
+    Ints,
     Ours,
     PlacedTrades,
+    TradeList,
     count_apart,
     find_utc,
+    list_entries,
     match,
     place_trades,
 )
-from optimizer.agreement.trade_list import LAST_BITS, Flags, Floats, Ints, TradeList
 from optimizer.formatting import format_count, minute
 
 EARLIEST_H, LATEST_H = -12, 14
@@ -132,7 +137,7 @@ def _try_clocks(case: Case) -> Iterator[Trial]:
         range(EARLIEST_H * HOUR_NS, LATEST_H * HOUR_NS + 1, STEP_NS), key=lambda s: s % HOUR_NS
     )
     fixed = [_name_clock(shift_ns) for shift_ns in shifts if shift_ns]
-    unzoned, ours = replace(case.listed, is_zoned=False), {*_list_entries(case.ours)}
+    unzoned, ours = replace(case.listed, is_zoned=False), {*list_entries(case.ours)}
     placed, common = {}, {}
     for name in fixed if case.listed.is_zoned else (*fixed, *CLOCKS):
         zone = LocalZone(name, "earlier")
@@ -141,7 +146,7 @@ def _try_clocks(case: Case) -> Iterator[Trial]:
         except TableError:
             continue
         opens = np.isin(find_utc(unzoned, unzoned.entry_ns, zone), case.bars.timestamp)
-        common[name] = len(ours.intersection(_list_entries(placed[name]))), int(opens.sum())
+        common[name] = len(ours.intersection(list_entries(placed[name]))), int(opens.sum())
     # Of clocks with equally many entries in common that at which entries are at opens of bars.
     ranked = sorted(placed, key=common.__getitem__, reverse=True)
     for name in ranked[:MOST_CLOCKS]:
@@ -163,10 +168,6 @@ def _name_clock(shift_ns: int) -> str:
     hours, rest = divmod(abs(shift_ns), HOUR_NS)
     minutes = f"{rest // MINUTE_NS:02}m" if rest else ""
     return f"UTC{'-' if shift_ns < 0 else '+'}{hours}h{minutes}"
-
-
-def _list_entries(trades: PlacedTrades) -> list[tuple[int, int]]:
-    return list(zip(trades.side.tolist(), trades.entry_bar.tolist(), strict=True))
 
 
 def _try_sides(case: Case) -> Iterator[Trial]:

@@ -1,6 +1,6 @@
-"""Trades of a list and of a ledger in bars, and those that are equal."""
+"""Trades of another program and of a ledger in bars, and those that are equal."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
@@ -11,7 +11,53 @@ from data.bars import Bars
 from data.checks import NO_TIME
 from data.zones import LocalZone, localise
 from engine.accounts.ledger import REASONS, Ledger
-from optimizer.agreement.trade_list import LAST_BITS, Flags, Floats, Ints, TradeList
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+MOST_DECIMALS, LAST_BITS = 10, 1e-12
+"""Decimals that are counted; numbers that are so near relatively are equal."""
+
+
+@dataclass(frozen=True, eq=False)
+class TradeList:
+    """Trades of another program [K], in the order of their entries."""
+
+    number: tuple[str, ...]  # [K] as the list counts them
+    side: Ints  # [K] 1 for a long and -1 for a short
+    entry_ns: Ints  # [K] UTC where `is_zoned`, else on the list's clock
+    exit_ns: Ints  # [K]; `NO_TIME` where the list has none
+    entry: Floats  # [K] price
+    exit: Floats  # [K] price; NaN where the list has none
+    is_open: Flags  # [K] still open at the end of the list, as far as it says so
+    is_zoned: bool  # whether its times name their zone
+    read_as: Mapping[str, str]  # meaning to the name of the column
+    program: str = "TradingView"
+    # Whether each part of a position that leaves on its own is a trade of its own.
+    has_parts: bool = True
+
+    def __len__(self) -> int:
+        return len(self.side)
+
+    @property
+    def unit(self) -> float:
+        """Last digit of its prices, such as 0.01; 0 where they have more than ten decimals."""
+        prices = np.concatenate([self.entry, self.exit[~np.isnan(self.exit)]])
+        for decimals in range(MOST_DECIMALS + 1):
+            if (np.abs(np.round(prices, decimals) - prices) <= LAST_BITS * np.abs(prices)).all():
+                return float(f"1e-{decimals}")
+        return 0.0
+
+    def take(self, rows: "npt.NDArray[np.intp]") -> "TradeList":
+        """Some of its trades, by their places."""
+        columns: Any = {
+            field.name: value[rows]
+            for field in fields(self)
+            if isinstance(value := getattr(self, field.name), np.ndarray)
+        }
+        return replace(self, number=tuple(self.number[row] for row in rows), **columns)
+
 
 BEFORE, AFTER, NO_BAR = -1, -2, -3
 """In place of a bar: a time before the first, after the last, or between two."""
@@ -53,8 +99,7 @@ class Ours(PlacedTrades):
 def place_trades(listed: TradeList, bars: Bars, zone: LocalZone | None) -> PlacedTrades:
     """Trades of a list in bars; `zone` is that of times that name none, UTC if None.
 
-    Raises:
-        TableError: When the clock of the zone never shows a time, or shows it twice.
+    A time that its clock never shows, or shows twice, is refused.
     """
     return PlacedTrades(
         np.array(listed.number),
@@ -137,13 +182,13 @@ def match(theirs: PlacedTrades, ours: PlacedTrades, unit: float) -> tuple[Flags,
     """
     in_theirs, in_ours = np.zeros(len(theirs), bool), np.zeros(len(ours), bool)
     waiting: dict[tuple[int, int], list[int]] = {}
-    for place, key in enumerate(_list_keys(ours)):
+    for place, key in enumerate(list_entries(ours)):
         waiting.setdefault(key, []).append(place)
     entries, exits = ours.entry.tolist(), ours.exit.tolist()
     ends = ours.exit_bar.tolist()
     # Those that have ended first: an open one must not take the equal of another.
     order = np.argsort(theirs.is_open, kind="stable").tolist()
-    keys, is_open = _list_keys(theirs), theirs.is_open.tolist()
+    keys, is_open = list_entries(theirs), theirs.is_open.tolist()
     listed = [column.tolist() for column in (theirs.entry, theirs.exit, theirs.exit_bar)]
     for row in order:
         entry, leave, end = (column[row] for column in listed)
@@ -160,11 +205,12 @@ def match(theirs: PlacedTrades, ours: PlacedTrades, unit: float) -> tuple[Flags,
     if any(is_open):
         return in_theirs, in_ours
     begun = {*keys}
-    is_alone = np.array([key not in begun for key in _list_keys(ours)], bool)
+    is_alone = np.array([key not in begun for key in list_entries(ours)], bool)
     return in_theirs, in_ours | (ours.is_open & is_alone)
 
 
-def _list_keys(trades: PlacedTrades) -> list[tuple[int, int]]:
+def list_entries(trades: PlacedTrades) -> list[tuple[int, int]]:
+    """Side and bar of each entry [K]."""
     return list(zip(trades.side.tolist(), trades.entry_bar.tolist(), strict=True))
 
 

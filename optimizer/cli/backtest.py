@@ -3,14 +3,15 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from optimizer.cli.flags import argument, config_flags, option, parse_settings
-from optimizer.cli.help import Sectioned
+from optimizer.atomic_write import check_outputs, write_output
+from optimizer.cli import shared
+from optimizer.cli.console import format_csv, print_json, stderr, stdout
+from optimizer.cli.flags import Sectioned, argument, config_flags, option, parse_settings
 from optimizer.cli.notes import note
-from optimizer.cli.shared import AsJson, ConfigFile, Member, Runs, Trust, single_command
-from optimizer.config.run_config import TRADES
+from optimizer.config.run_config import TRADES, resolve_config
 from optimizer.errors import ConfigError
 
-app = single_command()
+app = shared.single_command()
 
 
 @app.command("backtest", cls=Sectioned)
@@ -21,29 +22,24 @@ def backtest_individual(  # noqa: PLR0913 - one argument a flag
     ] = None,
     *,
     flags: dict[str, object],
-    config: ConfigFile = None,
-    genes: Annotated[
-        Path | None, option("--genes", "Genes as JSON or CSV, or what a command wrote.", "FILE")
-    ] = None,
+    config: shared.ConfigFile = None,
+    genes: shared.GenesFile = None,
     run: Annotated[str | None, option("--run", "The same as RUN.", "RUN")] = None,
-    runs: Runs = Path("runs"),
-    member: Member = None,
-    trust: Trust = False,
-    set_: Annotated[list[str], option("--set", "One gene; repeatable.", "GENE=VALUE")] = [],  # noqa: B006 - typer copies it
+    runs: shared.Runs = Path("runs"),
+    member: shared.Member = None,
+    trust: shared.Trust = False,
+    set_: shared.Genes = [],  # noqa: B006 - typer copies it
     engine: Annotated[
         Literal["reference", "cpu", "cuda"],
         option("--engine", "What computes it.", "reference|cpu|cuda"),
     ] = "cpu",
     trades: Annotated[Path | None, option("--trades", "Write the ledger as CSV.", "FILE")] = None,
     plot: Annotated[Path | None, option("--plot", "Draw it as a page, .html.", "FILE")] = None,
-    as_json: AsJson = False,
+    as_json: shared.AsJson = False,
 ) -> None:
     """Backtest one candidate: the strategy's default genes unless others are given."""
     from optimizer import api
-    from optimizer.atomic_write import check_outputs, write_output
-    from optimizer.cli.backtest_tables import print_backtest, print_ends
-    from optimizer.cli.console import format_csv, print_json, stderr, stdout
-    from optimizer.config.run_config import resolve_config
+    from optimizer.cli.result import print_backtest, print_ends
     from optimizer.run.backtest import build_ledger_table
 
     if front is not None and run is not None:

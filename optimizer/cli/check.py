@@ -12,9 +12,8 @@ from engine.replay.certificate import certify
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer.cli.console import Lines, plain_table
 from optimizer.cli.data_tables import price_chart
-from optimizer.cli.result import format_fact
+from optimizer.cli.result import describe_doubtful, describe_exits, format_fact
 from optimizer.cli.strategy_texts import print_genes
-from optimizer.cli.tables import describe_doubtful, describe_exits
 from optimizer.formatting import format_count, number
 from optimizer.report.summary import describe_replay
 from optimizer.run.backtest import describe_orders
@@ -40,11 +39,7 @@ MOST_CORNERED = 6
 
 
 def print_strategy(console: Lines, task: Task) -> None:
-    """Print what a strategy does on some bars with its default genes, by both engines.
-
-    Raises:
-        ParityError: When the engines disagree.
-    """
+    """Print what a strategy does on some bars with its default genes, by both engines."""
     strategy = task.spec
     console.say(f"{strategy.name}: {strategy.summary}")
     console.say(format_count(len(strategy.layout), "gene"))

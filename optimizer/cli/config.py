@@ -2,9 +2,9 @@
 
 import typer
 
-from optimizer.cli.flags import config_flags
-from optimizer.cli.help import Sectioned
+from optimizer.cli.flags import Sectioned, config_flags
 from optimizer.cli.shared import ALL, ConfigFile, single_command
+from optimizer.config.run_config import resolve_config, to_toml
 
 app = single_command()
 
@@ -13,6 +13,4 @@ app = single_command()
 @config_flags(*ALL)
 def print_config(*, flags: dict[str, object], config: ConfigFile = None) -> None:
     """Print the configuration as TOML, each key under its meaning."""
-    from optimizer.config.run_config import resolve_config, to_toml
-
     typer.echo(to_toml(resolve_config(config, flags)), nl=False)

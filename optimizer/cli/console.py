@@ -13,8 +13,7 @@ from rich.console import Console, OverflowMethod
 from rich.table import Table
 from rich.text import Text
 
-from optimizer.cli.notes import wrap_text
-from optimizer.cli.streams import find_own_stdout
+from optimizer.cli.notes import find_own_stdout, wrap_text
 from optimizer.formatting import number
 from optimizer.printable import printable
 
@@ -28,11 +27,7 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 class Lines(Console):
-    """A console that takes text as it is, and also whole lines, whose words it never breaks.
-
-    Args:
-        stream: Where to write.
-    """
+    """A console that takes text as it is, and also whole lines, whose words it never breaks."""
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__(

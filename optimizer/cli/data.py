@@ -3,10 +3,13 @@
 from pathlib import Path
 from typing import Annotated
 
-from optimizer.cli.flags import argument, config_flags, option
-from optimizer.cli.help import Sectioned
+from optimizer.cli.console import stderr
+from optimizer.cli.flags import Sectioned, argument, config_flags, option
+from optimizer.cli.progress import open_show, track_sources
 from optimizer.cli.shared import DATA, FETCH, RANGE, READ, AnyJson, Specs, command_group
+from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
+from optimizer.formatting import format_count
 
 app = command_group("Look at bars, check and keep them.")
 
@@ -16,7 +19,6 @@ app = command_group("Look at bars, check and keep them.")
 def show_bars(specs: Specs = None, *, flags: dict[str, object], as_json: AnyJson = False) -> None:
     """What bars hold: their range, gaps, quirks, a small chart and their hash."""
     from optimizer.cli.data_tables import print_series
-    from optimizer.config.run_config import resolve_config
     from optimizer.run.markets import load_series
 
     print_series(load_series(resolve_config(None, _merge_specs(specs, flags))), as_json=as_json)
@@ -39,10 +41,7 @@ def fetch_bars(
 
     from data import load_bars
     from data.providers import find_provider
-    from optimizer.cli.console import stderr
     from optimizer.cli.data_tables import print_series
-    from optimizer.cli.progress import open_show
-    from optimizer.config.run_config import resolve_config
     from optimizer.run.sources import load_options
 
     options = load_options(resolve_config(None, flags))
@@ -67,9 +66,6 @@ def check_bars(specs: Specs = None, *, flags: dict[str, object], as_json: AnyJso
     """Check whether bars are fit for use: all faults of all sources at once."""
     from data import inspect_source
     from optimizer.cli.data_tables import print_inspected
-    from optimizer.cli.progress import track_sources
-    from optimizer.config.run_config import resolve_config
-    from optimizer.formatting import format_count
     from optimizer.run.sources import load_options, named_specs
 
     config = resolve_config(None, _merge_specs(specs, flags))
@@ -101,10 +97,7 @@ def import_files(
     from data.bars import check_symbol
     from data.files import is_input, note_input
     from data.save_parquet import file_name
-    from optimizer.cli.console import stderr
     from optimizer.cli.data_tables import describe_bars, list_remarks, print_imported
-    from optimizer.cli.progress import track_sources
-    from optimizer.config.run_config import resolve_config
     from optimizer.run.sources import load_options, named_specs
 
     config = resolve_config(None, {**flags, "data": files})
@@ -125,7 +118,6 @@ def list_sources(*, flags: dict[str, object], as_json: AnyJson = False) -> None:
     """Sources of bars, and the series that were fetched and kept."""
     from data.cache import list_cached
     from optimizer.cli.data_tables import print_sources
-    from optimizer.config.run_config import resolve_config
 
     cache = resolve_config(None, flags).cache
     print_sources(list_cached(None if cache is None else Path(cache)), as_json=as_json)

@@ -26,7 +26,13 @@ def print_sources(kept: Sequence[CachedSeries], *, as_json: bool) -> None:
             {"source": source.name, "form": source.form, "summary": source.summary}
             for source in PROVIDERS.values()
         ]
-        print_json({"sources": sources, "fetched": [_cached_to_dict(source) for source in kept]})
+        fetched = [
+            asdict(entry)
+            | {"folder": str(entry.folder), "start": _format_time(entry.start_ns)}
+            | {"end": _format_time(entry.end_ns)}
+            for entry in kept
+        ]
+        print_json({"sources": sources, "fetched": fetched})
         return
     table = plain_table("source", "how to name it", "what it is", is_folded=True)
     for provider in PROVIDERS.values():
@@ -160,12 +166,6 @@ def price_chart(bars: Bars, *, mark: str = "|") -> list[str]:
         ).rstrip()
         for row in reversed(range(HEIGHT))
     ]
-
-
-def _cached_to_dict(entry: CachedSeries) -> dict[str, object]:
-    values = asdict(entry)
-    times = {"start": _format_time(entry.start_ns), "end": _format_time(entry.end_ns)}
-    return {**values, "folder": str(entry.folder), **times}
 
 
 def describe_bars(bars: Bars) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 
+from optimizer.cli.console import facts_table, print_json, stdout
 from optimizer.cli.flags import taking
 from optimizer.cli.shared import CLUSTER, AsJson, single_command
 from optimizer.cluster import join_cluster
@@ -15,7 +16,6 @@ app = single_command()
 @taking(cluster=CLUSTER)
 def look_around(*, cluster: Address | None, as_json: AsJson = False) -> None:
     """Say what was found on this machine, or on each worker, and why a GPU is not used."""
-    from optimizer.cli.console import facts_table, print_json, stdout
     from optimizer.cli.machine_facts import build_workers_table, collect_machine_facts
 
     if cluster is None:

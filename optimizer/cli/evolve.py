@@ -2,44 +2,34 @@
 
 from typing import Annotated
 
-from optimizer.cli.flags import config_flags, option
-from optimizer.cli.help import Sectioned
-from optimizer.cli.shared import (
-    ALL,
-    CLUSTER,
-    AsJson,
-    ConfigFile,
-    Front,
-    Quiet,
-    Trust,
-    single_command,
-)
+from optimizer.cli import shared
+from optimizer.cli.console import print_json, stderr, stdout
+from optimizer.cli.flags import Sectioned, config_flags, option
+from optimizer.cli.progress import listening, open_show
 from optimizer.cluster.address import Address
 from optimizer.config.run_config import RunConfig, resolve_config
 from optimizer.errors import ParityError
 
-app = single_command()
+app = shared.single_command()
 
 
 @app.command("evolve", cls=Sectioned)
-@config_flags(*ALL, cluster=CLUSTER)
+@config_flags(*shared.ALL, cluster=shared.CLUSTER)
 def evolve_front(
     *,
     flags: dict[str, object],
     cluster: Address | None,
-    config: ConfigFile = None,
+    config: shared.ConfigFile = None,
     resume: Annotated[str | None, option("--resume", "Go on with a recorded run.", "RUN")] = None,
-    trust: Trust = False,
-    front: Front = "few",
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    trust: shared.Trust = False,
+    front: shared.Front = "few",
+    as_json: shared.AsJson = False,
+    quiet: shared.Quiet = False,
 ) -> None:
     """Search for the best compromises between objectives, and certify them."""
     # Before anything heavy is imported, so that a wrong value is refused at once.
     begun = resolve_config(config, flags) if resume is None else config
     from optimizer import api
-    from optimizer.cli.console import stderr
-    from optimizer.cli.progress import listening, open_show
 
     red = None
     with listening(open_show(stderr(), quiet=quiet)) as show:
@@ -51,7 +41,6 @@ def evolve_front(
             if error.run is None:
                 raise
             run, red = error.run, error
-    from optimizer.cli.console import print_json, stdout
     from optimizer.cli.result import print_answer, print_result, result_json
 
     result, judgement = run.require_result(), run.judgement

@@ -1,22 +1,26 @@
-"""Flags made from the fields of `RunConfig`, so that a knob is described in one place.
+"""Flags made from the fields of `RunConfig`, which describe a knob in one place; help by sections.
 
 Also what a shell may complete after a flag: runs, strategies, and the choices of a knob.
 """
 
 import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from functools import partial, wraps
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import Any, TypeVar, get_args, get_origin
 
 import typer
+from typer.core import TyperCommand
 
+from optimizer.config import settings
 from optimizer.config.run_config import RunConfig, find_value_type, find_words, format_flag
-from optimizer.config.values import AMOUNT, format_bytes, read_schema_extra
+from optimizer.config.values import AMOUNT, Settings, format_bytes, read_schema_extra
 from optimizer.errors import ConfigError
 
 Command = Callable[..., None]
 Flags = tuple[Sequence[inspect.Parameter], Callable[..., object]]
+Value = TypeVar("Value")
 
 
 def run_names(context: typer.Context, incomplete: str) -> list[str]:
@@ -45,8 +49,7 @@ def argument(text: str, form: str) -> Any:  # noqa: ANN401 - as the library has 
 def taking(**arguments: Flags) -> Callable[[Command], Command]:
     """Give a command flags in place of some of its arguments, each made of the values of its own.
 
-    Args:
-        arguments: By name, the parameters of the flags, and what makes the argument of them.
+    `arguments` are, by name, the parameters of the flags, and what makes the argument of them.
     """
 
     def decorate(function: Command) -> Command:
@@ -88,10 +91,7 @@ def read_given_fields(flags: Mapping[str, object]) -> dict[str, object]:
     """Field name to value, as `RunConfig` takes it, of the flags that a person gave.
 
     Text that is no number stays text, for the configuration to refuse with everything else that
-    is wrong.
-
-    Raises:
-        ConfigError: When a bound cannot be read.
+    is wrong; a bound that cannot be read is refused here.
     """
     return {
         name: _read_value(name, value) for name, value in flags.items() if value not in (None, [])
@@ -117,68 +117,52 @@ def write_flags(given: Mapping[str, object]) -> tuple[str, ...]:
     return tuple(words)
 
 
-def parse_bounds(texts: Sequence[str]) -> dict[str, list[float | str]]:
-    """Read bounds such as ``ema_fast=10:50``, or one value such as ``average=ema``."""
-    bounds: dict[str, list[float | str]] = {}
+def parse_pairs(
+    texts: Sequence[str], flag: str, read: Callable[[str], Value | None], example: str
+) -> dict[str, Value]:
+    """Read words such as ``reward_r=2.5``; None is a value that cannot be read."""
+    pairs: dict[str, Value] = {}
     for text in texts:
-        name, span = _parse_assignment("--bound", text, bounds)
-        low, colon, high = span.partition(":")
-        ends = [_parse_value(end) for end in ((low, high) if colon else (span, span))]
-        if None in ends or isinstance(ends[0], str) != isinstance(ends[1], str):
-            raise ConfigError(f"--bound '{text}' must look like ema_fast=10:50, or average=ema")
-        bounds[name] = [end for end in ends if end is not None]
-    return bounds
-
-
-def parse_columns(texts: Sequence[str]) -> dict[str, str]:
-    """Read what columns hold, such as ``volume=Volume BTC``."""
-    columns: dict[str, str] = {}
-    for text in texts:
-        meaning, name = _parse_assignment("--column", text, columns)
-        if not name:
-            raise ConfigError(f"--column '{text}' must look like volume=NAME")
-        columns[meaning] = name
-    return columns
+        name, _, written = text.partition("=")
+        name, value = name.strip(), read(written)
+        if name in pairs:
+            # A second one would be ambiguous.
+            raise ConfigError(f"{flag} '{text}': '{name}' is given twice")
+        if value is None:
+            raise ConfigError(f"{flag} '{text}' must look like {example}")
+        pairs[name] = value
+    return pairs
 
 
 def parse_settings(texts: Sequence[str]) -> dict[str, float | str]:
     """Read genes such as ``reward_r=2.5`` or ``average=ema``."""
-    genes: dict[str, float | str] = {}
-    for text in texts:
-        name, value = _parse_assignment("--set", text, genes)
-        number = _parse_value(value)
-        if number is None:
-            raise ConfigError(f"--set '{text}' must look like reward_r=2.5, or average=ema")
-        genes[name] = number
-    return genes
+    return parse_pairs(texts, "--set", _parse_value, "reward_r=2.5, or average=ema")
 
 
 def parse_numbers(texts: Sequence[str], flag: str = "--set") -> dict[str, float]:
     """Read numbers such as ``reward_r=2.5``; `flag` is what errors call them."""
-    numbers: dict[str, float] = {}
-    for text in texts:
-        name, value = _parse_assignment(flag, text, numbers)
-        try:
-            numbers[name] = float(value)
-        except ValueError:
-            raise ConfigError(f"{flag} '{text}' must look like reward_r=2.5") from None
-    return numbers
+    return parse_pairs(texts, flag, _parse_number, "reward_r=2.5")
+
+
+def _parse_number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def _parse_value(text: str) -> float | str | None:
     """The number that a text is, else the text, which may name an option; None without a letter."""
-    try:
-        return float(text)
-    except ValueError:
-        return text.strip() if any(map(str.isalpha, text)) else None
+    number = _parse_number(text)
+    return text.strip() if number is None and any(map(str.isalpha, text)) else number
 
 
-def _parse_assignment(flag: str, text: str, known: Collection[str]) -> tuple[str, str]:
-    """Gene that a text names, and its value there; a second one would be ambiguous."""
-    name, _, value = text.partition("=")
-    if name.strip() in known:
-        raise ConfigError(f"{flag} '{text}': '{name.strip()}' is given twice")
-    return name.strip(), value
+def _parse_span(text: str) -> list[float | str] | None:
+    """Bounds such as ``10:50``, or one value such as ``ema``."""
+    low, colon, high = text.partition(":")
+    first, last = map(_parse_value, (low, high) if colon else (text, text))
+    is_mixed = isinstance(first, str) != isinstance(last, str)
+    return None if first is None or last is None or is_mixed else [first, last]
 
 
 def _read_value(name: str, value: object) -> object:
@@ -196,9 +180,13 @@ def _read_value(name: str, value: object) -> object:
 
 
 PARSERS: Mapping[str, Callable[[Sequence[str]], object]] = {
-    "GENE=LOW:HIGH": parse_bounds,
+    "GENE=LOW:HIGH": partial(
+        parse_pairs, flag="--bound", read=_parse_span, example="ema_fast=10:50, or average=ema"
+    ),
     "GENE=STEP": partial(parse_numbers, flag="--step"),
-    "MEANING=NAME": parse_columns,
+    "MEANING=NAME": partial(
+        parse_pairs, flag="--column", read=lambda name: name or None, example="volume=NAME"
+    ),
     "FORMULA": ",".join,
 }
 """How the entries of a flag that repeats are read, by their form; others are taken as they are."""
@@ -264,3 +252,65 @@ def _shown_default(default: object, *, is_amount: bool) -> str:
     if isinstance(default, float):
         default = f"{default:g}"
     return f"[default: {default}]"
+
+
+SECTIONS: dict[str, tuple[type[Settings], ...]] = {
+    "Data": (settings.DataSettings, settings.WindowSettings),
+    "Strategy": (settings.StrategySettings, settings.CostSettings),
+    "Goals": (settings.GoalSettings,),
+    "Search": (settings.SearchSettings,),
+    "Evidence": (settings.EvidenceSettings,),
+    "Run": (settings.DeviceSettings, settings.ComputeSettings, settings.RecordSettings),
+}
+"""Groups of knobs by the word that help has for them."""
+
+EVERYDAY = frozenset([
+    "data", "timeframe", "tz", "dedupe", "finer", "start", "end", "holdout", "strategy", "bounds",
+    "fee_bp", "slippage_bp", "max_positions", "rank", "objectives", "constraints", "min_trades",
+    "population", "generations", "seed", "warm_start", "member", "judge", "null", "folds", "every",
+    "device", "threads", "memory", "runs", "keep", "report",
+])  # fmt: skip
+"""Knobs that help shows without being asked for all."""
+
+SELDOM = frozenset(["cluster_plaintext"])
+"""A command's own flags that help shows among all."""
+
+ASKED_FOR_ALL = ContextVar("asked_for_all", default=False)
+"""True if --help-all was given."""
+
+Records = list[tuple[str, str]]
+
+
+class Sectioned(TyperCommand):
+    """A command whose knobs are shown by sections, those that are not everyday with --help-all."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - the library's own
+        """Write arguments, the command's own flags, then knobs by section."""
+        sections: dict[str, Records] = {name: [] for name in ("Arguments", "Options", *SECTIONS)}
+        hidden, seldom = 0, SELDOM.union(_SECTION_OF)
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            name = parameter.name or ""
+            if record is None:
+                continue
+            if parameter.param_type_name == "argument":
+                sections["Arguments"].append(record)
+            elif ASKED_FOR_ALL.get() or name in EVERYDAY or name not in seldom:
+                sections[_SECTION_OF.get(name, "Options")].append(record)
+            else:
+                hidden += 1
+        for heading, records in sections.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
+        if hidden:
+            formatter.write_paragraph()
+            formatter.write_text(f"{hidden} more flags: --help-all shows them too.")
+
+
+_SECTION_OF = {
+    name: section
+    for section, groups in SECTIONS.items()
+    for group in groups
+    for name in group.model_fields
+}

@@ -7,9 +7,12 @@ from typing import Annotated
 
 import typer
 
-from optimizer.cli.flags import Flags, argument, config_flags, option
-from optimizer.cli.help import Sectioned
+from optimizer.cli.console import print_json, stderr, stdout
+from optimizer.cli.flags import Flags, Sectioned, argument, config_flags, option
+from optimizer.cli.notes import note
+from optimizer.cli.progress import open_show
 from optimizer.cli.shared import DATA, AsJson, Quiet, command_group
+from optimizer.config.run_config import resolve_config
 from optimizer.forecasts.settings import ForecastSettings, format_flag
 
 app = command_group("Forecasts as columns of bars: fit, show, list.")
@@ -50,10 +53,7 @@ def fit_forecast(
 ) -> None:
     """Train a model walk-forward, write its forecasts, and say how good they were."""
     from optimizer import api
-    from optimizer.cli.console import stderr
     from optimizer.cli.forecast_tables import print_forecast
-    from optimizer.cli.progress import open_show
-    from optimizer.config.run_config import resolve_config
 
     resolve_config(None, flags)
     target = out or Path("forecasts") / f"{knobs['model']}.parquet"
@@ -84,9 +84,7 @@ def list_forecasts(
     as_json: AsJson = False,
 ) -> None:
     """The forecasts of a folder."""
-    from optimizer.cli.console import print_json, stdout
     from optimizer.cli.forecast_tables import build_records_table
-    from optimizer.cli.notes import note
     from optimizer.forecasts.column import list_records
 
     records, unread = list_records(folder)

@@ -3,12 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from optimizer.cli.flags import config_flags, option
-from optimizer.cli.help import Sectioned
+from optimizer.cli.console import print_json, stderr, stdout
+from optimizer.cli.flags import Sectioned, config_flags, option
 from optimizer.cli.notes import note
+from optimizer.cli.progress import open_show
 from optimizer.cli.shared import CLUSTER, AsJson, Quiet, RunName, Runs, Trust, single_command
 from optimizer.cluster.address import Address
-from optimizer.config.run_config import JUDGED
+from optimizer.config.run_config import JUDGED, make_config
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -40,11 +41,8 @@ def judge_recorded(  # noqa: PLR0913 - one argument a flag
 ) -> None:
     """Find out whether a run's front is more than luck, and say so in plain words."""
     from optimizer import api
-    from optimizer.cli.console import print_json, stderr, stdout
-    from optimizer.cli.progress import open_show
     from optimizer.cli.report import say_report
     from optimizer.cli.result import print_answer
-    from optimizer.config.run_config import make_config
 
     make_config(flags, where="judge", flags=flags)
     with open_show(stderr(), quiet=quiet) as show:

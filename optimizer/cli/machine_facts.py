@@ -9,7 +9,7 @@ from data import load_bars
 from data.cache import measure_cache
 from data.vendor.client import tell_key
 from engine import ENGINE_VERSION
-from engine.devices import BACKENDS, Choice, choose_backend
+from engine.devices import BACKENDS, choose_backend
 from engine.errors import DeviceError
 from engine.runtime.compiling.cache_dirs import kernels_folder, loops_folder
 from engine.runtime.gpus import describe_gpus
@@ -55,7 +55,9 @@ def collect_machine_facts() -> dict[str, object]:
         "processor": describe_processor(),
         "cores for this process": available_cores(),
         "backends": ", ".join(sorted(BACKENDS)),
-        "device chosen by auto": _describe_auto(choice),
+        "device chosen by auto": f"cpu ({choice.reason})"
+        if choice.name == "cpu"
+        else f"{choice.label} for runs that take longer than a GPU to start, cpu for others",
         "GPU": describe_gpus(),
         "compiled loops": str(loops_folder() or "in memory only: no folder can be written"),
         "compiled kernels": _find_kernels(),
@@ -83,12 +85,6 @@ def build_workers_table(workers: "Sequence[Measured]") -> Table:
             ", ".join(worker.differs) or "yes",
         )
     return table
-
-
-def _describe_auto(choice: Choice) -> str:
-    if choice.name == "cpu":
-        return f"cpu ({choice.reason})"
-    return f"{choice.label} for runs that take longer than a GPU to start, cpu for others"
 
 
 def _find_kernels() -> str:

@@ -3,12 +3,10 @@
 from pathlib import Path
 from typing import Annotated
 
-from optimizer.cli.flags import config_flags, option, write_flags
-from optimizer.cli.help import Sectioned
-from optimizer.cli.shared import Runs, single_command
-from optimizer.config.run_config import TRADES
+from optimizer.cli.flags import Sectioned, config_flags, option, write_flags
+from optimizer.cli.shared import Runs, explain_missing, single_command
+from optimizer.config.run_config import TRADES, resolve_config
 from optimizer.config.settings import DataSettings, DeviceSettings, GoalSettings
-from optimizer.errors import ConfigError
 
 app = single_command()
 
@@ -46,15 +44,11 @@ def serve_agent(
     reads no bars but these, writes into no folder but that of runs, and cannot open held-out bars.
     All that it tries is counted.
     """
-    from optimizer.config.run_config import resolve_config
-
     try:
         from optimizer.agents.bounded import CallLimits
         from optimizer.agents.server import OwnerSettings, build_server
     except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"{error.name} is not installed: pip install 'exhaustion-optimizer[mcp]'"
-        ) from None
+        raise explain_missing(error, "mcp") from None
     resolve_config(None, flags)
     bars, trades, search = (
         write_flags({name: value for name, value in flags.items() if name in names})

@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from optimizer.cli.flags import argument, config_flags, option
-from optimizer.cli.help import Sectioned
+from optimizer.cli.console import print_json, stdout
+from optimizer.cli.flags import Sectioned, argument, config_flags, option
 from optimizer.cli.shared import AsJson, command_group
+from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
 from optimizer.nulls.calls import EXPORTED
 
@@ -44,8 +45,6 @@ def export_null_markets(
     better; then null judge says whether the real one stands out. Which one it is stands in a
     sealed file. The seal is no lock: do not compare the files with your bars.
     """
-    from optimizer.cli.console import print_json, stdout
-    from optimizer.config.run_config import resolve_config
     from optimizer.nulls.calls import null_markets
 
     *data, path = words
@@ -73,8 +72,8 @@ def judge_null_results(
         Path, argument("CSV of two columns: market and result, greater is better.", "RESULTS")
     ],
     *,
-    report: Annotated[
-        Path | None, option("--report", "Write a page that a browser opens.", "FILE")
+    page: Annotated[
+        Path | None, option("--page", "Write a page that a browser opens.", "FILE")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -83,19 +82,18 @@ def judge_null_results(
     Each other search that is judged with the folder makes p larger. Copies that null export --more
     adds are searched too, and all results judged again, as often as one likes.
     """
-    from optimizer.cli.console import print_json, stdout
     from optimizer.nulls.calls import null_judge
 
     verdict = null_judge(folder, results)
-    if report is not None:
+    if page is not None:
         from optimizer.report.nulls import write_null_page
 
-        write_null_page(verdict, report)
+        write_null_page(verdict, page)
     if as_json:
         print_json(verdict.payload())
         return
     console = stdout()
     console.say(verdict.sentence, style="bold")
     console.say_all(verdict.notes)
-    if report is not None:
-        console.say(f"report {report}")
+    if page is not None:
+        console.say(f"report {page}")

@@ -2,10 +2,12 @@
 
 from typing import Annotated
 
-from optimizer.cli.flags import argument, config_flags
-from optimizer.cli.help import Sectioned
+from data.shell import write_command
+from optimizer.cli.console import plain_table, stdout
+from optimizer.cli.flags import Sectioned, argument, config_flags
 from optimizer.cli.shared import command_group
-from optimizer.config.run_config import TRADES
+from optimizer.config.run_config import TRADES, resolve_config
+from optimizer.formatting import MEANINGS, format_count, fraction, metric
 
 app = command_group("What a search can strive for.")
 
@@ -16,10 +18,7 @@ DRAWN = 256
 @app.command("list")
 def list_objectives() -> None:
     """Every objective."""
-    from data.shell import write_command
     from engine.accounts.metrics import FORMULAS
-    from optimizer.cli.console import plain_table, stdout
-    from optimizer.formatting import MEANINGS
     from optimizer.goals.objectives import OBJECTIVES
 
     console = stdout()
@@ -56,9 +55,6 @@ def check_goal(
     """Say what an objective or a constraint makes of candidates drawn at random."""
     import numpy as np
 
-    from optimizer.cli.console import plain_table, stdout
-    from optimizer.config.run_config import resolve_config
-    from optimizer.formatting import format_count, fraction, metric
     from optimizer.goals.constraints import find_constraint
     from optimizer.run.points import try_objective
     from optimizer.run.task import prepare

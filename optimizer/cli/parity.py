@@ -3,52 +3,42 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from optimizer.cli.flags import config_flags, option
-from optimizer.cli.help import Sectioned
+from optimizer.cli import shared
+from optimizer.cli.console import print_json, stdout
+from optimizer.cli.flags import Sectioned, config_flags, option
 from optimizer.cli.notes import note
-from optimizer.cli.shared import (
-    CLUSTER,
-    MOST,
-    AsJson,
-    ConfigFile,
-    Member,
-    Runs,
-    Trust,
-    single_command,
-)
 from optimizer.cluster import join_cluster
 from optimizer.cluster.address import Address
-from optimizer.config.run_config import TRADES
+from optimizer.config.run_config import TRADES, resolve_config
 from optimizer.errors import ConfigError
 
-app = single_command()
+app = shared.single_command()
 
 
 @app.command("parity", cls=Sectioned)
-@config_flags(*TRADES, "seed", cluster=CLUSTER)
+@config_flags(*TRADES, "seed", cluster=shared.CLUSTER)
 def compare_engines(  # noqa: PLR0913 - one argument a flag
     *,
     flags: dict[str, object],
     cluster: Address | None,
-    config: ConfigFile = None,
+    config: shared.ConfigFile = None,
     individuals: Annotated[
-        int, option("--individuals", "Random candidates to compare.", "COUNT", min=1, max=MOST)
+        int,
+        option("--individuals", "Random candidates to compare.", "COUNT", min=1, max=shared.MOST),
     ] = 100,
     run: Annotated[str | None, option("--run", "Compare the front of this run.", "RUN")] = None,
-    runs: Runs = Path("runs"),
-    member: Member = None,
-    trust: Trust = False,
+    runs: shared.Runs = Path("runs"),
+    member: shared.Member = None,
+    trust: shared.Trust = False,
     engine: Annotated[
         Literal["cpu", "cuda"],
         option("--engine", "What is compared with the reference.", "cpu|cuda"),
     ] = "cpu",
-    as_json: AsJson = False,
+    as_json: shared.AsJson = False,
 ) -> None:
     """Compare the batch engine with the reference, trade for trade."""
     from engine.replay.certificate import certify
-    from optimizer.cli.console import print_json, stdout
     from optimizer.cli.result import format_fact
-    from optimizer.config.run_config import resolve_config
     from optimizer.report.summary import describe_replay
     from optimizer.run.genes_file import chosen_member
     from optimizer.run.purposes import SHOW, restore_front

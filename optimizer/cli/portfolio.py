@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
-from optimizer.cli.flags import argument, config_flags, option
-from optimizer.cli.help import Sectioned
+from optimizer.atomic_write import write_output
+from optimizer.cli.console import plain_table, print_json, stdout
+from optimizer.cli.flags import Sectioned, argument, config_flags, option
 from optimizer.cli.notes import note
 from optimizer.cli.shared import AsJson, Platform, Runs, single_command
+from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
+from optimizer.formatting import metric, number
 
 if TYPE_CHECKING:
     from optimizer.portfolios.portfolio import PortfolioResult
@@ -55,8 +58,8 @@ def join_members(  # noqa: PLR0913 - one argument a flag
         float | None,
         option("--cash", "What the account begins with; else what account(...) says.", "MONEY"),
     ] = None,
-    report: Annotated[
-        Path | None, option("--report", "Write a page that a browser opens.", "FILE")
+    page: Annotated[
+        Path | None, option("--page", "Write a page that a browser opens.", "FILE")
     ] = None,
     export: Annotated[
         Path | None,
@@ -69,8 +72,6 @@ def join_members(  # noqa: PLR0913 - one argument a flag
 ) -> None:
     """Trade members of several runs as one account, and say how alike they are."""
     from optimizer import api
-    from optimizer.cli.console import print_json
-    from optimizer.config.run_config import resolve_config
 
     limits = resolve_config(None, flags)
     if (export is None) != (platform is None):
@@ -92,13 +93,11 @@ def join_members(  # noqa: PLR0913 - one argument a flag
         print_json(result.payload())
     else:
         print_portfolio(result)
-    if report is not None:
+    if page is not None:
         from optimizer.report.portfolio import write_portfolio_page
 
-        note(f"report {write_portfolio_page(result, report)}")
+        note(f"report {write_portfolio_page(result, page)}")
     for name, text in programs.items():
-        from optimizer.atomic_write import write_output
-
         assert export is not None
         (export / name).parent.mkdir(parents=True, exist_ok=True)
         write_output(export / name, text)
@@ -117,9 +116,7 @@ def _parse_weights(text: str | None) -> list[float] | None:
 
 def print_portfolio(result: "PortfolioResult") -> None:
     """Print the worst verdict, each component alone, the account, and correlations."""
-    from optimizer.cli.console import plain_table, stdout
     from optimizer.cli.result import COLOURS
-    from optimizer.formatting import metric, number
     from optimizer.grades import GRADE_WORDS
     from optimizer.store.caveats import describe_account, name_limits
 
@@ -144,8 +141,6 @@ def print_portfolio(result: "PortfolioResult") -> None:
 
 def _describe_correlations(result: "PortfolioResult") -> Iterator[str]:
     """A line for each pair of components."""
-    from optimizer.formatting import number
-
     names = [component.name for component in result.components]
     for pair in result.correlations:
         value = "undefined" if pair.value is None else number(pair.value)

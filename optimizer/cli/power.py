@@ -3,25 +3,19 @@
 from pathlib import Path
 from typing import Annotated
 
-from optimizer.cli.flags import argument, config_flags
-from optimizer.cli.help import Sectioned
+from optimizer.cli.console import print_json, stderr, stdout
+from optimizer.cli.flags import Sectioned, argument, config_flags
+from optimizer.cli.progress import open_show
 from optimizer.cli.shared import CLUSTER, AsJson, ConfigFile, Quiet, Runs, Trust, single_command
 from optimizer.cluster.address import Address
+from optimizer.config import settings
 from optimizer.config.run_config import OF_MACHINE, resolve_config
-from optimizer.config.settings import (
-    CostSettings,
-    DataSettings,
-    GoalSettings,
-    SearchSettings,
-    StrategySettings,
-    WindowSettings,
-)
 
-PLANNED = (
-    *DataSettings.model_fields, *WindowSettings.model_fields, *StrategySettings.model_fields,
-    *CostSettings.model_fields, *GoalSettings.model_fields, *SearchSettings.model_fields,
-    *OF_MACHINE,
+GROUPS = (
+    settings.DataSettings, settings.WindowSettings, settings.StrategySettings,
+    settings.CostSettings, settings.GoalSettings, settings.SearchSettings,
 )  # fmt: skip
+PLANNED = (*(name for group in GROUPS for name in group.model_fields), *OF_MACHINE)
 """Flags of what decides a search."""
 
 app = single_command()
@@ -48,8 +42,6 @@ def measure_search(
     recorded: whoever stops it goes on later.
     """
     from optimizer import api
-    from optimizer.cli.console import print_json, stderr, stdout
-    from optimizer.cli.progress import open_show
     from optimizer.cli.report import say_report
 
     planned = resolve_config(config, {**flags, "runs": str(runs)}) if run is None else config

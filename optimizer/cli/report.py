@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from optimizer.cli.console import Lines, stdout
 from optimizer.cli.flags import config_flags, option
 from optimizer.cli.notes import note
 from optimizer.cli.shared import RunName, Runs, Trust, single_command
 
 if TYPE_CHECKING:
-    from optimizer.cli.console import Lines
     from optimizer.report import Run
 
 app = single_command()
@@ -32,7 +32,6 @@ def report_run(
     """Write a run's report, one page without a network; --data says where its bars are now."""
     # Tables and charts are loaded only when they are wanted.
     from optimizer import api
-    from optimizer.cli.console import stdout
     from optimizer.report.page import write_report
 
     recorded = api.load_run(run, runs, trust=trust, **flags)

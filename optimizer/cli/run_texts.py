@@ -1,15 +1,23 @@
-"""Record of a run: printed, and as tables and programs in files."""
+"""Records of runs: printed, beside each other, and as tables and programs in files."""
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.table import Table
 
 from data.shell import write_command
 from optimizer.atomic_write import write_output
 from optimizer.cli.console import Lines, facts_table, format_csv, format_json, print_json, stdout
-from optimizer.cli.result import print_answer, print_result, result_json
-from optimizer.cli.tables import importance_tables, print_individual
+from optimizer.cli.result import (
+    importance_tables,
+    print_answer,
+    print_individual,
+    print_result,
+    result_json,
+)
 from optimizer.errors import ConfigError
 from optimizer.evidence.judgement import (
     Judgement,
@@ -18,7 +26,8 @@ from optimizer.evidence.judgement import (
     find_pick,
     read_opened_result,
 )
-from optimizer.formatting import format_count, number
+from optimizer.formatting import describe_formulas, format_count, number
+from optimizer.report.summary import align_outcomes, compare_side_by_side
 from optimizer.run.genes_file import chosen_member
 from optimizer.run.importance import METHOD, measure_run_importance
 from optimizer.run.tables import (
@@ -33,7 +42,11 @@ from optimizer.run.tables import (
 from optimizer.store import RunStore
 from optimizer.store.caveats import describe_account
 from optimizer.store.labels import Labels, read_labels
-from optimizer.store.result import RunHeader, RunResult
+from optimizer.store.result import RunHeader, RunResult, describe_certificate
+
+if TYPE_CHECKING:
+    from optimizer.run.compared import RunComparison
+    from optimizer.verify import Checked
 
 STUDY = ".journal"
 """Ending of a file that is to be an Optuna study."""
@@ -217,10 +230,6 @@ def _write_result(to: Path, content: str | bytes) -> str:
     return f"written to {to}"
 
 
-def _encode_csv(columns: Columns) -> str:
-    return format_csv(list(columns), zip(*columns.values(), strict=True))
-
-
 def _encode_rows(columns: Columns) -> str:
     rows = zip(*columns.values(), strict=True)
     return format_json([dict(zip(columns, row, strict=True)) for row in rows])
@@ -236,8 +245,87 @@ def _encode_parquet(columns: Columns) -> bytes:
 
 
 WRITERS: Mapping[str, Callable[[Columns], str | bytes]] = {
-    ".csv": _encode_csv,
+    ".csv": lambda columns: format_csv(list(columns), zip(*columns.values(), strict=True)),
     ".json": _encode_rows,
     ".parquet": _encode_parquet,
 }
 """Kinds of files by the ending of their name."""
+
+
+def print_comparison(
+    comparisons: Sequence["RunComparison"],
+    outcomes: Sequence[Mapping[str, str]],
+    header: RunHeader,
+) -> None:
+    """Print what differs, by the header of the first, and how much of a common front each found."""
+    console = stdout()
+    console.print(_build_comparison(comparisons, outcomes, header.objectives))
+    console.say_all(describe_formulas(header.formulas))
+    for run in comparisons[1:]:
+        lines = (*run.differs, *run.limits)
+        if not run.is_comparable:
+            console.say(f"Settings of {run.run} that differ from those of {comparisons[0].run}:")
+        elif lines:
+            console.say(f"{run.run} repeats the search of {comparisons[0].run} with other limits:")
+        for line in lines:
+            console.say(f"  {line}")
+    if all(run.is_measured_alike for run in comparisons):
+        console.print(_build_beaten_table(comparisons))
+    else:
+        console.say(
+            "Their fronts were measured on other bars or at other costs and cannot be held against "
+            "each other: compare verdicts, and picks on held-out bars."
+        )
+
+
+def _build_comparison(
+    comparisons: Sequence["RunComparison"],
+    outcomes: Sequence[Mapping[str, str]],
+    objectives: Sequence[str],
+) -> Table:
+    table = Table(box=None)
+    table.add_column("", style="dim")
+    for run in comparisons:
+        table.add_column(run.run, justify="right")
+    for label, cells in (*compare_side_by_side(comparisons, objectives), *align_outcomes(outcomes)):
+        table.add_row(label, *cells)
+    return table
+
+
+def _build_beaten_table(comparisons: Sequence["RunComparison"]) -> Table:
+    table = Table(box=None, title="Share of a front that another beats", title_justify="left")
+    table.add_column("", style="dim")
+    for run in comparisons:
+        table.add_column(f"of {run.run}", justify="right")
+    for index, run in enumerate(comparisons):
+        shares = (
+            "-" if index == other else f"{share:.0%}" for other, share in enumerate(run.beaten)
+        )
+        table.add_row(run.run, *shares)
+    return table
+
+
+MOST_LINES = 5
+"""Of an error; the JSON has them all."""
+
+
+def print_check(run: str, checked: "Checked", *, is_empty: bool) -> None:
+    """Print what was checked of a run in which nothing is wrong."""
+    console = stdout()
+    if checked.problems:
+        return
+    whole = "the record is whole, " if checked.is_whole else ""
+    console.say(f"run {run}: {whole}every digest is right")
+    if is_empty:
+        console.say("there is no generation to replay yet")
+    console.say_all(checked.unchecked)
+    if checked.certificate is not None:
+        console.say(describe_certificate(checked.certificate))
+    if checked.is_whole:
+        console.say("its members and recorded candidates reach their figures again")
+
+
+def join_lines(lines: tuple[str, ...]) -> str:
+    """The first lines as one, and how many more there are."""
+    left = len(lines) - MOST_LINES
+    return "; ".join(lines[:MOST_LINES]) + (f"; and {left} more" if left > 0 else "")

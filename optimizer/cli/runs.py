@@ -8,23 +8,16 @@ from typing import Annotated, Literal, get_args
 
 import typer
 
+from data.shell import write_command
+from optimizer.cli import shared
+from optimizer.cli.console import print_json, stdout
 from optimizer.cli.flags import argument, config_flags, option
 from optimizer.cli.notes import note
-from optimizer.cli.shared import (
-    AsJson,
-    Front,
-    Member,
-    Order,
-    Platform,
-    RunName,
-    Runs,
-    Trust,
-    command_group,
-)
 from optimizer.errors import ConfigError, StoreError
 from optimizer.grades import GRADES, Grade
+from optimizer.printable import clean_text
 
-app = command_group(
+app = shared.command_group(
     "Recorded runs: list, show, tag, note, export, compare, verify, source, delete."
 )
 
@@ -35,13 +28,13 @@ MOST_NAMED = 3
 @app.command("list")
 def list_recorded(
     *,
-    runs: Runs = Path("runs"),
+    runs: shared.Runs = Path("runs"),
     sort: Annotated[
-        Order,
+        shared.Order,
         option(
             "--sort",
             "Oldest first, or greatest first by verdict or a number of the pick.",
-            "|".join(get_args(Order)),
+            "|".join(get_args(shared.Order)),
         ),
     ] = "created",
     verdict: Annotated[
@@ -54,11 +47,9 @@ def list_recorded(
     tag: Annotated[
         list[str] | None, option("--tag", "Only runs with this tag; of several, all.", "WORD")
     ] = None,
-    as_json: AsJson = False,
+    as_json: shared.AsJson = False,
 ) -> None:
     """Recorded runs with verdict, pick, tags and note, oldest first."""
-    from data.shell import write_command
-    from optimizer.cli.console import print_json, stdout
     from optimizer.cli.listing import choose_runs, print_runs
     from optimizer.evidence.ledger import build_ledger
     from optimizer.store.listing import list_runs
@@ -84,17 +75,15 @@ def list_recorded(
 
 @app.command("tag")
 def tag_run(
-    run: RunName,
+    run: shared.RunName,
     words: Annotated[list[str] | None, argument("Tags to add, one word each.", "WORD")] = None,
     *,
     remove: Annotated[
         list[str] | None, option("--remove", "A tag to take away; the flag repeats.", "WORD")
     ] = None,
-    runs: Runs = Path("runs"),
+    runs: shared.Runs = Path("runs"),
 ) -> None:
     """Give a run tags, by which runs list --tag finds it, or take some away."""
-    from data.shell import write_command
-    from optimizer.cli.console import stdout
     from optimizer.store import find_run
     from optimizer.store.labels import change_labels, read_labels
 
@@ -108,13 +97,12 @@ def tag_run(
 
 @app.command("note")
 def write_note(
-    run: RunName,
+    run: shared.RunName,
     text: Annotated[str | None, argument('The note, in quotes; "" removes it.', "TEXT")] = None,
     *,
-    runs: Runs = Path("runs"),
+    runs: shared.Runs = Path("runs"),
 ) -> None:
     """Set the note of a run, one line that runs list and runs show print; or print it."""
-    from optimizer.cli.console import stdout
     from optimizer.store import find_run
     from optimizer.store.labels import change_labels, read_labels
 
@@ -125,15 +113,15 @@ def write_note(
 
 @app.command("show")
 def show_run(
-    run: RunName,
+    run: shared.RunName,
     *,
-    runs: Runs = Path("runs"),
-    member: Member = None,
-    front: Front = "few",
+    runs: shared.Runs = Path("runs"),
+    member: shared.Member = None,
+    front: shared.Front = "few",
     importance: Annotated[
         bool, option("--importance", "How much of each objective each gene explains.")
     ] = False,
-    as_json: AsJson = False,
+    as_json: shared.AsJson = False,
 ) -> None:
     """What a run found; or one member of its front in full, or what its genes explain."""
     from optimizer.cli.run_texts import print_importance, print_member, print_run
@@ -153,7 +141,7 @@ def show_run(
 @app.command("export")
 @config_flags("data")
 def export_run(  # noqa: PLR0913 - one argument a flag
-    run: RunName,
+    run: shared.RunName,
     to: Annotated[
         Path,
         argument(
@@ -162,7 +150,7 @@ def export_run(  # noqa: PLR0913 - one argument a flag
     ],
     *,
     flags: dict[str, object],
-    runs: Runs = Path("runs"),
+    runs: shared.Runs = Path("runs"),
     what: Annotated[
         Literal["front", "generations", "individuals", "points"] | None,
         option(
@@ -177,18 +165,19 @@ def export_run(  # noqa: PLR0913 - one argument a flag
             "--sample", "Candidates beside the front in a .journal, 500 if unset.", "COUNT", min=0
         ),
     ] = None,
-    member: Member = None,
+    member: shared.Member = None,
     platform: Annotated[
-        Platform | None,
-        option("--as", "A member as a program of this platform.", "|".join(get_args(Platform))),
+        shared.Platform | None,
+        option(
+            "--as", "A member as a program of this platform.", "|".join(get_args(shared.Platform))
+        ),
     ] = None,
     schedule: Annotated[
         bool, typer.Option("--schedule", help="Its schedule as such a program, not one member.")
     ] = False,
-    trust: Trust = False,
+    trust: shared.Trust = False,
 ) -> None:
     """Write what a run recorded to a file, exactly; or a member as another platform's program."""
-    from optimizer.cli.console import stdout
     from optimizer.cli.run_texts import write_program, write_table
     from optimizer.run.trust import find_trusted
 
@@ -217,12 +206,11 @@ def export_run(  # noqa: PLR0913 - one argument a flag
 def compare_recorded(
     names: Annotated[list[str], argument("Two runs or more.", "RUN")],
     *,
-    runs: Runs = Path("runs"),
-    as_json: AsJson = False,
+    runs: shared.Runs = Path("runs"),
+    as_json: shared.AsJson = False,
 ) -> None:
     """Say how runs differ, and whose front is better."""
-    from optimizer.cli.compare import print_comparison
-    from optimizer.cli.console import print_json
+    from optimizer.cli.run_texts import print_comparison
     from optimizer.evidence.judgement import read_opened_result
     from optimizer.report.summary import describe_outcome
     from optimizer.run.compared import compare_runs
@@ -251,14 +239,13 @@ def compare_recorded(
 
 @app.command("delete")
 def remove_run(
-    run: RunName,
+    run: shared.RunName,
     *,
-    runs: Runs = Path("runs"),
+    runs: shared.Runs = Path("runs"),
     yes: Annotated[bool, option("--yes", "Do it; there is no way back.")] = False,
 ) -> None:
     """Remove a run from the disk; only with --yes, and never one that is being recorded."""
     from data.errors import list_some
-    from optimizer.cli.console import stdout
     from optimizer.store import delete_run, find_run, list_foreign_files, list_run_files
     from optimizer.store.listing import sweep_drafts
 
@@ -280,17 +267,16 @@ def remove_run(
 @app.command("verify")
 @config_flags("data")
 def verify_run(
-    run: RunName,
+    run: shared.RunName,
     *,
     flags: dict[str, object],
-    runs: Runs = Path("runs"),
+    runs: shared.Runs = Path("runs"),
     individuals: Annotated[int, option("--individuals", "Members to replay.", "COUNT", min=0)] = 5,
-    trust: Trust = False,
-    as_json: AsJson = False,
+    trust: shared.Trust = False,
+    as_json: shared.AsJson = False,
 ) -> None:
     """Check a run's digests, and replay its front; --data says where its bars are now."""
-    from optimizer.cli.console import print_json
-    from optimizer.cli.verify import join_lines, print_check
+    from optimizer.cli.run_texts import join_lines, print_check
     from optimizer.run.trust import find_trusted
     from optimizer.store import RunStore
     from optimizer.verify import check_run
@@ -320,9 +306,8 @@ def verify_run(
 
 
 @app.command("source")
-def print_source(run: RunName, *, runs: Runs = Path("runs")) -> None:
+def print_source(run: shared.RunName, *, runs: shared.Runs = Path("runs")) -> None:
     """Print the text of the file that a run's strategy came from."""
-    from optimizer.printable import clean_text
     from optimizer.store import RunStore, find_run
 
     with RunStore.open(find_run(runs, run)) as store:

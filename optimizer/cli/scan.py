@@ -3,10 +3,14 @@
 from pathlib import Path
 from typing import Annotated, Literal, cast
 
-from optimizer.cli.flags import config_flags, option, parse_numbers
-from optimizer.cli.help import Sectioned
+from optimizer.atomic_write import check_outputs, write_output
+from optimizer.cli.console import print_json, stderr, stdout
+from optimizer.cli.flags import Sectioned, config_flags, option, parse_numbers
+from optimizer.cli.progress import open_show
 from optimizer.cli.shared import MOST, AsJson, ConfigFile, Member, Quiet, single_command
+from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
+from optimizer.formatting import format_count
 from optimizer.trend_scan.knobs import NARROWER, SCANNED
 
 app = single_command()
@@ -35,8 +39,8 @@ def scan_symbols(  # noqa: PLR0913 - one argument a flag
         Literal["sample", "all"],
         option("--verify", "Symbols that the readable definition replays.", "sample|all"),
     ] = "sample",
-    keep: Annotated[
-        bool, option("--keep/--no-keep", "Keep classes, say what changed since the last scan.")
+    remember: Annotated[
+        bool, option("--remember/--no-remember", "Keep classes, say what changed since then.")
     ] = True,
     csv: Annotated[Path | None, option("--csv", "Write whole rows, exact.", "FILE")] = None,
     parquet: Annotated[Path | None, option("--parquet", "Write whole rows, exact.", "FILE")] = None,
@@ -48,12 +52,7 @@ def scan_symbols(  # noqa: PLR0913 - one argument a flag
 ) -> None:
     """Class many symbols by their adaptive trend: long, neutral or short, and since when."""
     from optimizer import api
-    from optimizer.atomic_write import check_outputs, write_output
-    from optimizer.cli.console import print_json, stderr, stdout
-    from optimizer.cli.progress import open_show
     from optimizer.cli.scan_tables import encode_csv, encode_parquet, print_scan
-    from optimizer.config.run_config import resolve_config
-    from optimizer.formatting import format_count
 
     parameters = {**_read_parameters(genes, member), **parse_numbers(set_)}
     drawn, page = _name_page(plot)
@@ -68,7 +67,7 @@ def scan_symbols(  # noqa: PLR0913 - one argument a flag
     with open_show(notes, quiet=quiet, has_lines=False) as show:
         scan = api.scan(
             parameters, high=high, low=low, is_script=as_script, history=history, verify=verify,
-            is_kept=keep, config=settings, progress=show,
+            is_kept=remember, config=settings, progress=show,
         )  # fmt: skip
     for line in scan.notes:
         notes.say(f"note: {line}")
@@ -88,11 +87,7 @@ def scan_symbols(  # noqa: PLR0913 - one argument a flag
 
 
 def _name_page(text: str | None) -> tuple[str, Path | None]:
-    """The symbol and the page of ``SYMBOL=FILE``; no page where nothing is given.
-
-    Raises:
-        ConfigError: When it is written otherwise.
-    """
+    """The symbol and the page of ``SYMBOL=FILE``; no page where nothing is given."""
     if text is None:
         return "", None
     symbol, _, file = text.rpartition("=")
@@ -102,11 +97,7 @@ def _name_page(text: str | None) -> tuple[str, Path | None]:
 
 
 def _read_parameters(genes: Path | None, member: int | None) -> dict[str, float]:
-    """Parameters of the trend among the genes of an individual; none without a file.
-
-    Raises:
-        ConfigError: When there are none in it, or the file cannot be read.
-    """
+    """Parameters of the trend among the genes of an individual; none without a file."""
     from optimizer.run.genes_file import chosen_individual
     from optimizer.trend_scan.params import ScanParams
 
@@ -118,4 +109,4 @@ def _read_parameters(genes: Path | None, member: int | None) -> dict[str, float]
     parameters = {name: value for name, value in values.items() if name in names}
     if not parameters:
         raise ConfigError(f"{genes}: holds no parameter of a trend, such as {names[0]}")
-    return cast(dict[str, float], parameters)
+    return cast("dict[str, float]", parameters)

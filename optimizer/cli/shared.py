@@ -21,6 +21,10 @@ Member = Annotated[
     int | None,
     option("--member", "Which candidate, by its number in the front.", "NUMBER", min=0),
 ]
+GenesFile = Annotated[
+    Path | None, option("--genes", "Genes as JSON or CSV, or what a command wrote.", "FILE")
+]
+Genes = Annotated[list[str], option("--set", "One gene; repeatable.", "GENE=VALUE")]
 Now = Annotated[
     str | None, option("--now", "The clock, ISO time UTC; that of this machine if unset.", "T")
 ]
@@ -67,6 +71,12 @@ def command_group(text: str) -> typer.Typer:
         add_completion=False,
         rich_markup_mode=None,
     )
+
+
+def explain_missing(error: ModuleNotFoundError, extra: str) -> ConfigError:
+    """Which package is missing, and what installs it."""
+    text = f"{error.name} is not installed: pip install 'exhaustion-optimizer[{extra}]'"
+    return ConfigError(text)
 
 
 def single_command() -> typer.Typer:

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from optimizer.cli.flags import argument, config_flags, option
-from optimizer.cli.help import Sectioned
+from optimizer.cli.console import Lines, print_json, stdout
+from optimizer.cli.flags import Sectioned, argument, config_flags, option
 from optimizer.cli.notes import note
 from optimizer.cli.shared import DATA, AsJson, Now, Runs, Trust, single_command
 from optimizer.errors import ConfigError
 
 if TYPE_CHECKING:
-    from optimizer.cli.console import Lines
     from optimizer.signals.source import Signal
 
 app = single_command()
@@ -69,10 +68,8 @@ def tell_signal(  # noqa: PLR0913 - one argument a flag
     the next open; 6 nothing is, and the bars of a symbol are stale or it was never searched.
     """
     from optimizer import api
-    from optimizer.cli.console import print_json, stdout
-    from optimizer.signals.messages import check_target
     from optimizer.signals.source import list_new_notes, read_clock
-    from optimizer.signals.watching import ChangeWatcher, watch_source
+    from optimizer.signals.watching import ChangeWatcher, check_target, watch_source
 
     if watch is not None and now is not None:
         raise ConfigError("--watch follows the clock: leave --now out")
@@ -100,13 +97,7 @@ def tell_signal(  # noqa: PLR0913 - one argument a flag
 
 
 def _print_signal(console: "Lines", signal: "Signal", changed: Collection[str] | None) -> None:
-    """Print a signal; of a source that is watched only what `changed`.
-
-    Args:
-        console: Where to.
-        signal: The reading.
-        changed: Symbols whose state changed; None for a first reading, which is printed whole.
-    """
+    """Print a signal; of one that is watched only symbols that `changed`, None for the first."""
     from optimizer.cli.result import print_verdict
     from optimizer.report.summary import describe_verdict
     from optimizer.signals import words

@@ -3,11 +3,13 @@
 from pathlib import Path
 from typing import Annotated
 
-from optimizer.cli.flags import argument, config_flags
-from optimizer.cli.help import Sectioned
+from data.shell import write_command
+from optimizer.atomic_write import write_whole
+from optimizer.cli.console import stdout
+from optimizer.cli.flags import Sectioned, argument, config_flags
 from optimizer.cli.notes import note
 from optimizer.cli.shared import command_group
-from optimizer.config.run_config import TRADES
+from optimizer.config.run_config import TRADES, resolve_config
 from optimizer.errors import ConfigError
 
 app = command_group("Strategies: list, words, new, check.")
@@ -16,7 +18,6 @@ app = command_group("Strategies: list, words, new, check.")
 @app.command("list")
 def list_strategies() -> None:
     """Every strategy with its genes."""
-    from optimizer.cli.console import stdout
     from optimizer.cli.strategy_texts import print_genes
     from strategy import STRATEGIES
 
@@ -31,7 +32,6 @@ def list_strategies() -> None:
 @app.command("words")
 def list_words() -> None:
     """Every word that a strategy's file may say."""
-    from optimizer.cli.console import stdout
     from optimizer.cli.strategy_texts import list_signatures
 
     console = stdout()
@@ -52,9 +52,6 @@ def write_beginning(
     name: Annotated[str, argument("Of the strategy and its file.", "NAME")],
 ) -> None:
     """Write a commented file to begin a strategy of your own from."""
-    from data.shell import write_command
-    from optimizer.atomic_write import write_whole
-    from optimizer.cli.console import stdout
     from optimizer.cli.strategy_texts import BEGINNING, is_module
 
     path = Path(name if name.endswith(".py") else f"{name}.py")
@@ -84,8 +81,6 @@ def check_strategy(
 ) -> None:
     """Say what is wrong with a strategy, or what it does with its default genes."""
     from optimizer.cli.check import print_strategy
-    from optimizer.cli.console import stdout
-    from optimizer.config.run_config import resolve_config
     from optimizer.run.task import prepare
     from optimizer.search.compiling import compile_in_background
     from strategy.files import load_strategy

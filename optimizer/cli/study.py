@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from data.shell import quote_word
 from optimizer.atomic_write import write_output
@@ -38,17 +37,11 @@ except ModuleNotFoundError:
 
 
 def write_study(store: RunStore, to: Path, sample: int) -> str:
-    """Write the newest front and a sample of the other individuals as trials of a study.
-
-    Returns in a line what was written.
+    """Write the newest front and a sample of the other individuals as trials; a line on it.
 
     Trials stand in the order in which individuals were found, with their genes as parameters,
     their objectives as values, and their generation, parents and operator as attributes. An
     infeasible one is a failed trial with the reason. The sample is spread evenly over the run.
-
-    Raises:
-        OptimizerError: When the file cannot be written.
-        StoreError: When the run has recorded no individual.
     """
     newest = newest_front(store)
     recorded = _all_individuals(store, newest)
@@ -56,7 +49,9 @@ def write_study(store: RunStore, to: Path, sample: int) -> str:
     is_member = np.array(
         [candidate.tobytes() in front for candidate in recorded.population.genomes], np.bool_
     )
-    chosen = _select_candidates(is_member, sample)
+    others = np.flatnonzero(~is_member)
+    sampled = others[evenly(len(others), sample)]
+    chosen = np.sort(np.concatenate([np.flatnonzero(is_member), sampled]))
     header = RunHeader.read(store.header)
     trials = _build_trials(
         header, Recorded(recorded.population.take(chosen), recorded.born[chosen])
@@ -112,16 +107,10 @@ def _all_individuals(store: RunStore, front: Population) -> Recorded:
     )
 
 
-def _select_candidates(is_member: npt.NDArray[np.bool_], sample: int) -> npt.NDArray[np.int64]:
-    """Places of the members of the front and of the sample, in order."""
-    others = np.flatnonzero(~is_member)
-    sampled = others[evenly(len(others), sample)]
-    return np.sort(np.concatenate([np.flatnonzero(is_member), sampled]))
-
-
 def _build_trials(header: RunHeader, chosen: Recorded) -> list[FrozenTrial]:
     population = natural(header, chosen.population)
-    _check_objectives(population)
+    if np.isnan(population.objectives[population.failures == 0]).any():
+        raise StoreError("a candidate lacks an objective, and no failure says why")
     distributions = {gene.name: _build_distribution(gene) for gene in header.genes}
     shown = header.show_genomes(population.genomes)
     trials: list[FrozenTrial] = []
@@ -141,12 +130,6 @@ def _build_trials(header: RunHeader, chosen: Recorded) -> list[FrozenTrial]:
             )
         )
     return trials
-
-
-def _check_objectives(population: Population) -> None:
-    """Refuse individuals without an objective and without a failure as the reason."""
-    if np.isnan(population.objectives[population.failures == 0]).any():
-        raise StoreError("a candidate lacks an objective, and no failure says why")
 
 
 def _build_distribution(gene: GeneRecord) -> BaseDistribution:

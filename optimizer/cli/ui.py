@@ -5,10 +5,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Annotated
 
+from optimizer.cli.console import stdout
 from optimizer.cli.flags import option
 from optimizer.cli.notes import handle_signals, note, relay_logs
-from optimizer.cli.shared import Runs, single_command
-from optimizer.errors import ConfigError
+from optimizer.cli.shared import Runs, explain_missing, single_command
 
 app = single_command()
 
@@ -17,7 +17,7 @@ POLITE = 10
 
 MOST_PORT = 65_535
 
-CROWDED = "optimizer.viewing.connections"
+CROWDED = "optimizer.viewing.serving"
 """The log of connections, a line a minute of a kind."""
 
 
@@ -36,13 +36,11 @@ def serve_runs(
     ] = "127.0.0.1",
 ) -> None:
     """Show runs and forecasts in a browser, searches as they grow. Ctrl-C ends it."""
-    from optimizer.cli.console import stdout
-
     try:
         from optimizer.viewing.access import is_loopback
         from optimizer.viewing.serving import RunServer
     except ModuleNotFoundError as error:
-        raise ConfigError(describe_missing(error)) from None
+        raise explain_missing(error, "ui") from None
     server = RunServer(runs, port, host, forecasts)
     os.nice(POLITE)
     if not is_loopback(server.bound):
@@ -55,8 +53,3 @@ def serve_runs(
 
     with handle_signals(end), relay_logs((CROWDED,), note):
         server.run()
-
-
-def describe_missing(error: ModuleNotFoundError) -> str:
-    """Which package is missing, and what installs it."""
-    return f"{error.name} is not installed: pip install 'exhaustion-optimizer[ui]'"

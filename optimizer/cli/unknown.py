@@ -12,6 +12,14 @@ from optimizer.other_programs import describe_other, fold_name
 MOST_OWNERS = 4
 """Commands that have a flag, in a message."""
 
+RENAMED = {
+    ("scan", "keep"): "--remember",
+    ("scan", "nokeep"): "--no-remember",
+    ("portfolio", "report"): "--page",
+    ("null judge", "report"): "--page",
+}
+"""Former flags by command and folded name: each had another sense in another command."""
+
 SENSES = {"schedule": "--every and --train judge the search again and again through time"}
 """Flags that another command has in another sense, and ours for what a person means."""
 
@@ -20,18 +28,14 @@ Command = Any
 
 
 def explain_flag(flag: str, context: typer.Context, given: Sequence[str]) -> str:
-    """One line on a flag that a command lacks.
-
-    Args:
-        flag: As the library read it.
-        context: Of the command.
-        given: The whole command line.
-    """
+    """One line on a flag, as the library read it, that a command lacks; `given` is all words."""
     if not flag.startswith("--"):
         # The library reads a word behind a single dash as a row of letters.
         flag = next((word.partition("=")[0] for word in given if word.startswith(flag)), flag)
     here, key = find_path(context), fold_name(flag)
     own = list_flags(context.command)
+    if now := RENAMED.get((here, key)):
+        return f"{flag} is written {now} here"
     if written := next((name for name in own if fold_name(name) == key), ""):
         return f"{flag} is written {written} here"
     commands = list_commands(context.find_root().command)
@@ -53,7 +57,7 @@ def explain_flag(flag: str, context: typer.Context, given: Sequence[str]) -> str
 def explain_command(name: str, context: typer.Context) -> str:
     """One line on a command that the program, or a word of it, lacks."""
     here, key = find_path(context), fold_name(name)
-    known = list(cast(TyperGroup, context.command).commands)
+    known = list(cast("TyperGroup", context.command).commands)
     if written := next((word for word in known if fold_name(word) == key), ""):
         return f"{name} is written {written} here"
     lacks = f"there is no command '{here} {name}'".replace("' ", "'")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import typer
 
-from optimizer.cli.flags import config_flags
-from optimizer.cli.help import Sectioned
+from optimizer.cli.console import print_json, stdout
+from optimizer.cli.flags import Sectioned, config_flags
 from optimizer.cli.notes import note
 from optimizer.cli.shared import DATA, AsJson, Now, RunName, Runs, Trust, single_command
 
@@ -31,7 +31,6 @@ def watch_drift(
     Exit code: 0 no alarm, 12 an alarm: the new ones are worse, however often one looked.
     """
     from optimizer import api
-    from optimizer.cli.console import print_json, stdout
     from optimizer.report.summary import select, summarize_result
     from optimizer.signals.unrecorded import describe_unrecorded, may_record
     from optimizer.store.files import REPORT

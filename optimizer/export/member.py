@@ -93,11 +93,16 @@ class ExportedMember:
             "cost": float(self.costs.per_side),
             "min_risk": float(self.costs.min_risk),
             "risk_fraction": float(self.costs.risk_fraction),
-            "delay": int(self.value(strategy.delay, 0.0)) + self.costs.entry_delay,
+            "delay": self.delay,
             "max_hold": int(self.value(strategy.max_hold, 0.0)),
             "break_even": never if break_even == math.inf else break_even,
             "warm_up": self.warm_up,
         }
+
+    @property
+    def delay(self) -> int:
+        """Bars that an entry waits beyond the next."""
+        return int(self.value(self.strategy.delay, 0.0)) + self.costs.entry_delay
 
     @property
     def summary(self) -> Iterator[str]:
@@ -106,10 +111,6 @@ class ExportedMember:
         # Some platform may take any of these for the end of a line.
         yield "".join(letter if letter.isprintable() else " " for letter in summary)
         yield self.title
-        yield "Genes: " + ", ".join(_format_genes(self.shown))
-
-
-def _format_genes(genes: Mapping[str, GeneText]) -> Iterator[str]:
-    for name, value in genes.items():
-        text = value if isinstance(value, str) else f"{value:g}"
-        yield f"{name} {text}"
+        values = self.shown.items()
+        texts = (f"{n} {v if isinstance(v, str) else format(v, 'g')}" for n, v in values)
+        yield "Genes: " + ", ".join(texts)

@@ -1,15 +1,18 @@
 """Orders, ladders and ticks of a strategy as Python for backtesting.py and vectorbt."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 from optimizer.errors import ConfigError
-from optimizer.export.bracket import Phrases, format_bracket
 from optimizer.export.member import ExportedMember
 from optimizer.export.python_rows import ExpressionLines
 from strategy.expressions import Expression, GeneValue, Number, Setting
 from strategy.forms import (
     BasisPoints,
+    BeyondBar,
+    FromEntry,
     Ladder,
     Level,
     LimitAt,
@@ -25,6 +28,89 @@ from strategy.forms import (
 )
 from strategy.model import Strategy
 from strategy.nodes import Node
+
+PLACES: dict[type, str] = {
+    BeyondBar: "{bar} - {side} * {0}",
+    FromEntry: "entry {sign} {side} * {0}",
+    Share: "entry {sign} {side} * (entry * {0})",
+    Level: "{0}",
+    RMultiple: "entry + {side} * ({0} * risk)",
+}
+"""Where stops and targets stand, by the type of their form."""
+
+Read = Callable[[Node], str]
+"""From an expression to its text at the bar of a signal."""
+
+
+@dataclass(frozen=True)
+class Phrases:
+    """Phrases of a platform for a bracket."""
+
+    side: str  # the name of the sign of a trade
+    bar: str  # the low of the bar of a signal for a long, its high for a short
+    either: str  # the text of a long, or that of a short
+    no_target: str  # where a target stands that is never reached
+    no_trail: str  # the gain from which on a stop follows that never does
+    is_beyond: str  # that a target lies on its side of the entry
+    is_apart: str  # that a trail has a distance
+    true: str  # what always holds
+    also: str  # one more condition
+
+    def by_side(self, texts: Iterable[str]) -> str:
+        """Texts for a long and for a short."""
+        long, short = texts
+        return long if long == short else self.either.format(long, short)
+
+    def price(self, form: object, read: Read, sign: str = "+") -> str:
+        """Where a stop, or a target, stands."""
+        if form is None:
+            return self.no_target
+        assert isinstance(form, Node)
+        amount = read(form.parts[0])
+        return PLACES[type(form)].format(amount, sign=sign, side=self.side, bar=self.bar)
+
+    def require_beyond(
+        self, legs: Sequence[tuple[Node, Setting]], name: Callable[[int], str]
+    ) -> str:
+        """Conditions that read targets lie on their side of the entry, each by its name."""
+        needs = (
+            f"{self.side} * {name(leg)} > {self.side} * entry"
+            for leg, (form, _) in enumerate(legs)
+            if isinstance(form, FromEntry | Level)
+        )
+        return " and ".join(needs) or self.true
+
+
+def format_bracket(strategy: Strategy, read: Read, say: Phrases) -> dict[str, str]:
+    """Stop and target of a trade, distance and start of a stop that follows, needs of a trade."""
+
+    def by_side(form: object, text: Callable[[object], str]) -> str:
+        return say.by_side(map(text, split_sides(form)))
+
+    def format_trail_distance(kind: type[FromEntry | Share], trail: object) -> str:
+        is_it = isinstance(trail, Trail) and isinstance(trail.form, kind)
+        return read(trail.form.parts[0]) if is_it else "0.0"  # type: ignore[attr-defined]
+
+    def after(trail: object) -> str:
+        return read(trail.after) if isinstance(trail, Trail) else say.no_trail
+
+    def lies(target: object) -> str:
+        return say.is_beyond if isinstance(target, FromEntry | Level) else say.true
+
+    def reaches(trail: object) -> str:
+        is_read = isinstance(trail, Trail) and isinstance(trail.form, FromEntry)
+        return say.is_apart if is_read else say.true
+
+    needs = by_side(strategy.target, lies), by_side(strategy.trail, reaches)
+    return {
+        "stop": by_side(strategy.stop, lambda stop: say.price(stop, read, "-")),
+        "target": by_side(strategy.target, lambda target: say.price(target, read)),
+        "reach": by_side(strategy.trail, partial(format_trail_distance, FromEntry)),
+        "share": by_side(strategy.trail, partial(format_trail_distance, Share)),
+        "after": by_side(strategy.trail, after),
+        "worth": "".join(say.also.format(need) for need in needs if need != say.true),
+    }
+
 
 PHRASES = Phrases(
     side="side",
@@ -58,22 +144,19 @@ Legs: the library counts each part that leaves as a trade of its own; R is by th
 
 
 def refuse_unsupported(member: ExportedMember) -> None:
-    """Refuse orders that a platform fills by other rules than small ones.
-
-    Raises:
-        ConfigError: Naming the part.
-    """
+    """Refuse orders that a platform fills by other rules than small ones."""
     strategy = member.strategy
     # vectorbt has no rules of its own for orders; its script holds those of the run.
     if member.platform == "vectorbt":
         return
     sides = zip(split_sides(strategy.entry), (strategy.long, strategy.short), strict=True)
     forms = [form for form, asks in sides if asks is not None]
+    limits = [form for form in forms if isinstance(form, LimitAt)]
     for part, is_unsupported in (
         ("entry by_side of which one side rests", len({form is None for form in forms}) > 1),
         ("reverse=True with orders that rest", bool(strategy.reverse) and any(forms)),
-        ("reverse=True with a delay", bool(strategy.reverse) and _delay(member) > 0),
-        ("limit_at(through=...)", any(_has_distance(form, member) for form in forms)),
+        ("reverse=True with a delay", bool(strategy.reverse) and member.delay > 0),
+        ("limit_at(through=...)", any(member.value(limit.through, 0.0) > 0.0 for limit in limits)),
     ):
         if is_unsupported:
             raise ConfigError(
@@ -228,11 +311,3 @@ def _describe_wait(
     if isinstance(form, LimitAt):
         passed = member.value(form.through, 0.0) * tick.numerator / tick.denominator
     return KINDS[type(form)], int(member.value(form.expires, 0.0)), passed
-
-
-def _delay(member: ExportedMember) -> int:
-    return int(member.value(member.strategy.delay, 0.0)) + member.costs.entry_delay
-
-
-def _has_distance(form: object, member: ExportedMember) -> bool:
-    return isinstance(form, LimitAt) and member.value(form.through, 0.0) > 0.0

@@ -9,8 +9,7 @@ from optimizer.errors import ConfigError
 from optimizer.evidence.schedule import ScheduleRecord, ScheduleStep, name_duration
 from optimizer.export.member import ExportedMember
 from optimizer.export.pine import build_pine_script
-from optimizer.export.scripts import build_python_script
-from optimizer.export.steps import ExportedStep, find_newest
+from optimizer.export.scripts import ExportedStep, build_python_script, find_newest
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
 from strategy.errors import StrategyError, unknown
@@ -27,13 +26,9 @@ ENDINGS = {
 
 
 def build_program(task: Task, genome: Floats, title: str, platform: str) -> str:
-    """The text of a program that trades a genome [G] by another platform's engine.
+    """The text of a program that trades a genome [G], legal, by another platform's engine.
 
-    Args:
-        task: What the genome was found for.
-        genome: Legal.
-        title: Whose it is, for people.
-        platform: A name of `ENDINGS`.
+    `title` says whose it is, `platform` is a name of `ENDINGS`.
 
     Raises:
         ConfigError: When the strategy does what the platform cannot say.
@@ -48,13 +43,7 @@ def build_program(task: Task, genome: Floats, title: str, platform: str) -> str:
 def build_schedule_program(
     task: Task, rows: Sequence[ScheduleStep], title: str, platform: str
 ) -> str:
-    """The text of a program that trades the picks of a schedule, each from its date on.
-
-    Args:
-        task: What they were found for.
-        rows: Of the schedule, in the order of time.
-        title: Whose it is, for people.
-        platform: A name of `ENDINGS`.
+    """The same of the picks of a schedule, in the order of time, each from its date on.
 
     Raises:
         ConfigError: When no step has a pick, or the platform lacks a part that one of them uses.
@@ -75,11 +64,7 @@ def build_schedule_program(
 def build_judged_schedule_program(
     task: Task, made: ScheduleRecord | None, run: str, platform: str
 ) -> str:
-    """The same of the schedule that a run was judged by.
-
-    Raises:
-        ConfigError: Also where there is none.
-    """
+    """The same of the schedule that a run was judged by; refused where there is none."""
     if made is None:
         raise ConfigError(f"run {run} was not judged by a schedule: judge it with --every")
     title = (

@@ -149,13 +149,8 @@ def describe_drawdowns(drawdowns: Sequence[Drawdown]) -> list[list[str]]:
 def monthly_returns(curve: Curve, bar_times: Ints) -> tuple[Ints, Floats]:
     """Return of each month, by the month in which trades end, UTC.
 
-    Args:
-        curve: Equity after each trade.
-        bar_times: [T] when bars open, nanoseconds UTC, of the months that are wanted.
-
-    Returns:
-        Years [Y], and [Y, 13] fractions: January to December, then the whole year; NaN for months
-        without a bar and after ruin.
+    Of the months in which bars open, `bar_times` [T], nanoseconds UTC: years [Y], and [Y, 13]
+    fractions, January to December, then the year; NaN for months without a bar and after ruin.
     """
     with_bars = np.unique(bar_times.astype("datetime64[ns]").astype("datetime64[M]").astype(int))
     first, last = int(with_bars[0]), int(with_bars[-1])
@@ -176,15 +171,9 @@ def monthly_returns(curve: Curve, bar_times: Ints) -> tuple[Ints, Floats]:
 def rolling_sharpe(trades: Trades, days: Ints) -> Floats:
     """Sharpe ratio of the R of each day, per day, over the `SHARPE_DAYS` up to and with it.
 
-    Args:
-        trades: Of one individual.
-        days: [D] days since 1970 UTC with a bar, ascending.
-
-    Returns:
-        [max(D - SHARPE_DAYS + 1, 0)], the first one at `days[SHARPE_DAYS - 1]`; NaN where all of
-        these days are equal, as without a trade.
-
-    Source: `optimizer.evidence.returns`, whose daily R and Sharpe ratio it takes.
+    Of days [D] since 1970 UTC with a bar: [max(D - SHARPE_DAYS + 1, 0)], the first one at
+    `days[SHARPE_DAYS - 1]`; NaN where all of these days are equal, as without a trade.
+    Source: `optimizer.evidence.returns`.
     """
     if len(days) < SHARPE_DAYS:
         return np.empty(0)

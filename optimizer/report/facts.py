@@ -1,12 +1,12 @@
-"""Facts of a summary that need bars or the whole record: costs, money, orders, warnings."""
+"""Facts that need bars or the whole record: costs, orders, warnings; and all in a notebook."""
 
 from collections.abc import Iterator
+from html import escape
 
 import numpy as np
 
-from optimizer.formatting import describe_formulas, format_count, fraction, number
+from optimizer.formatting import describe_formulas, format_count, fraction, number, words
 from optimizer.report.account import match_hold
-from optimizer.report.charts.chart import words
 from optimizer.report.schedule import build_schedule_account, find_schedule
 from optimizer.report.summary import (
     Fact,
@@ -19,14 +19,17 @@ from optimizer.report.summary import (
     list_goals,
     list_quality,
     list_ranges,
+    select,
+    shorten_verdict,
     summarize_result,
 )
 from optimizer.report.tables import Tables
 from optimizer.report.trades import PAYMENTS
 from optimizer.run.backtest import count_orders, list_details
-from optimizer.search.generation import Floats
+from optimizer.run.tables import find_differing
 from optimizer.signals.drift import read_drift
 from optimizer.store import RunStore
+from optimizer.store.labels import Labels
 from optimizer.store.rows import count_rejected
 from strategy.model import Strategy
 from strategy.pretty_print import format_tree
@@ -47,7 +50,10 @@ def summarize(run: Tables) -> list[Fact]:
     if run.result is None:
         facts += _summarize_unfinished(run)
     else:
-        facts += [*_list_drift(run), *summarize_result(run.result, run.judgement)]
+        with RunStore.open(run.path) as store:
+            drift = read_drift(store)
+        facts += [] if drift is None else [describe_row(drift.row)]
+        facts += summarize_result(run.result, run.judgement)
     facts += _list_costs(run)
     if run.is_search:
         facts += _list_search(run)
@@ -88,13 +94,6 @@ def _summarize_unfinished(run: Tables) -> Iterator[Fact]:
 def _name_bars(run: Tables) -> str:
     simulated = ", a SIMULATED market" if run.header.is_simulated else ""
     return f"{run.header.strategy} on {run.header.data}{simulated}"
-
-
-def _list_drift(run: Tables) -> Iterator[Fact]:
-    with RunStore.open(run.path) as store:
-        drift = read_drift(store)
-    if drift is not None:
-        yield describe_row(drift.row)
 
 
 def _list_warnings(run: Tables) -> Iterator[Fact]:
@@ -187,9 +186,33 @@ def _list_orders(run: Tables, member: int) -> Iterator[Fact]:
             label = f"{title} {'received' if paid < 0.0 else 'paid'}"
             yield Fact("figure", label, f"{number(abs(paid))} R", "over all trades")
     if spec.account is not None:
-        yield _describe_leverage(np.concatenate([part["leverage"] for part in columns]))
+        used = np.concatenate([part["leverage"] for part in columns])
+        note = f"median {number(float(np.median(used)))} of the account" if len(used) else "-"
+        most = f"{number(float(used.max(initial=0.0)))} x"
+        yield Fact("figure", "Leverage, at most", most, note)
 
 
-def _describe_leverage(used: Floats) -> Fact:
-    note = f"median {number(float(np.median(used)))} of the account" if len(used) else "-"
-    return Fact("figure", "Leverage, at most", f"{number(float(used.max(initial=0.0)))} x", note)
+def render_html(run: Tables, labels: Labels) -> str:
+    """A run as HTML: the verdict with its next step, numbers of the pick, the best of the front."""
+    facts = summarize(run)
+    verdict, *_ = select(facts, "verdict")
+    steps = [f"<br>Next: {escape(fact.value)}" for fact in select(facts, "next")]
+    head = f"{verdict.note}<strong>{escape(verdict.label)}</strong>"
+    blocks = [f"<p>{head}<br>{escape(shorten_verdict(verdict))}", *steps, "</p>"]
+    if figures := select(facts, "figure"):
+        columns = zip(*((fact.label, fact.value, fact.note) for fact in figures), strict=True)
+        rows = [
+            "".join(f"<{tag}>{escape(text)}</{tag}>" for text in row)
+            for tag, row in zip(("th", "td", "td"), columns, strict=True)
+        ]
+        blocks.append(f"<p>{escape(describe_figures(run))}</p>")
+        blocks.append(f"<table><tr>{'</tr><tr>'.join(rows)}</tr></table>")
+    pick = None if run.pick is None else run.pick.member
+    shown = list(find_differing(run.members, run.objectives, pick))
+    front = run.front[[*run.objectives, *run.genes]].iloc[shown]
+    more = f", {len(shown)} that differ most" if len(run.members) > len(shown) else ""
+    members = f": {format_count(len(run.members), 'member')}{more}" if run.is_search else ""
+    texts = (", ".join(labels.tags), labels.note)
+    labels_line = "".join(f"<br>{escape(text)}" for text in texts if text)
+    blocks.append(f"<p>{escape(run.title)}{members}{labels_line}</p>")
+    return "".join([*blocks, front.to_html(float_format="{:.4g}".format)])

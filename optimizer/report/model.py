@@ -15,18 +15,20 @@ from optimizer.formatting import (
     format_gene,
     metric,
     number,
+    words,
 )
-from optimizer.report import gallery
 from optimizer.report.account import describe_drawdowns, find_hold_scale
 from optimizer.report.charts import price, results
-from optimizer.report.charts.chart import OF_ROWS, Chart, milliseconds, words
-from optimizer.report.charts.front import metric_axis
+from optimizer.report.charts.account import build_holding, draw_equity_frame
+from optimizer.report.charts.chart import OF_ROWS, Chart, milliseconds
+from optimizer.report.charts.front import collect_front_columns, metric_axis
+from optimizer.report.charts.price import find_rows
+from optimizer.report.charts.progress import list_convergence, main_heat_map
+from optimizer.report.gallery import Charts
 from optimizer.report.regimes import CELLS, Regimes, find_regimes
 from optimizer.report.schedule import find_schedule, stitched_curve
-from optimizer.report.strategy_rows import find_rows
 from optimizer.report.tables import Tables
-from optimizer.report.trade_marks import Plain, pack_trades
-from optimizer.report.trades import Ints, Trades, summarize_sides
+from optimizer.report.trades import Ints, Plain, Trades, pack_trades, summarize_sides
 from optimizer.run.backtest import list_legs
 from optimizer.store.result import Member, choose_noun
 
@@ -88,11 +90,11 @@ def choose_members(run: Tables, member: int | None) -> Chosen:
 def build_page_data(run: Tables, chosen: Chosen | None) -> Plain:
     """Everything that the script of a page draws."""
     shared: Plain = {}
-    charts = gallery.Charts(run)
+    charts = Charts(run)
     if run.is_search:
-        shared["convergence"] = [charts.convergence(n) for n in gallery.list_convergence(run)]
+        shared["convergence"] = [charts.convergence(n) for n in list_convergence(run)]
         shared["genes"] = [charts.gene(name) for name in run.genes]
-        shared["heatmap"] = gallery.main_heat_map(run)
+        shared["heatmap"] = main_heat_map(run)
         shared |= _build_evidence_charts(run)
     data: Plain = {
         "members": {},
@@ -125,7 +127,7 @@ def build_page_data(run: Tables, chosen: Chosen | None) -> Plain:
     shared |= _build_front_charts(run)
     if not run.bars_problem:
         trades = dict(_load_within_room(run, chosen))
-        shared |= _build_answer_charts(run, gallery.Charts(run, trades))
+        shared |= _build_answer_charts(run, Charts(run, trades))
         data |= _build_details(run, trades)
         shared |= _build_detail_charts(run, list(trades.values()))
     return data
@@ -161,14 +163,14 @@ def _list_front_columns(run: Tables) -> Plain:
         "axes": {"x": others[-1] if others else "trades", "y": run.objectives[0]},
         "columns": {
             name: {"title": words(name), "values": values, "axis": metric_axis(name)}
-            for name, values in gallery.collect_front_columns(run).items()
+            for name, values in collect_front_columns(run).items()
         },
     }
 
 
 def _build_evidence_charts(run: Tables) -> Plain:
     """Charts of evidence, as far as there is some."""
-    judgement, charts = run.judgement, gallery.Charts(run)
+    judgement, charts = run.judgement, Charts(run)
     if judgement is None:
         return {}
     schedule = judgement.schedule
@@ -180,7 +182,7 @@ def _build_evidence_charts(run: Tables) -> Plain:
     return {name: getattr(charts, name)() for name, part in drawn.items() if part is not None}
 
 
-def _build_answer_charts(run: Tables, charts: gallery.Charts) -> Plain:
+def _build_answer_charts(run: Tables, charts: Charts) -> Plain:
     """Equity of the pick, of the picks of folds, and of a schedule, as far as there are such."""
     drawn: Plain = {"answer": charts.answer()} if run.is_search else {}
     if run.judgement is not None and run.judgement.folds is not None:
@@ -192,7 +194,7 @@ def _build_answer_charts(run: Tables, charts: gallery.Charts) -> Plain:
 
 def _build_front_charts(run: Tables) -> Plain:
     """Charts of the whole front."""
-    charts = gallery.Charts(run)
+    charts = Charts(run)
     drawn: Plain = {"front": charts.front(), "parallel": charts.parallel()}
     if len(run.objectives) > 2:
         drawn["front3d"] = charts.front_3d()
@@ -236,8 +238,8 @@ def _build_detail_charts(run: Tables, trades: Sequence[Trades]) -> Plain:
     """Series that charts of members are seen against; of the most wanted member first."""
     others = list(trades) if len(trades) > 1 else []
     return {
-        "equity": gallery.draw_equity_frame(run, gallery.build_holding(run), others),
-        "price": {str(s): gallery.draw_market(run, s) for s in _list_shown_series(run, trades[0])},
+        "equity": draw_equity_frame(run, build_holding(run), others),
+        "price": {str(s): price.draw_market(run, s) for s in _list_shown_series(run, trades[0])},
         "trade": price.trade_frame(has_legs=bool(list_legs(trades[0].details))),
         "excursions": results.excursions(np.empty(0), np.empty(0), np.empty(0)),
     }
@@ -248,14 +250,14 @@ def _build_details(run: Tables, trades: Mapping[int, Trades]) -> Plain:
     shown = _list_shown_series(run, next(iter(trades.values())))
     described = run.task.markets.describe()
     regimes = find_regimes(tuple(run.series), run.task.markets.ranges)
-    holding = gallery.build_holding(run)
+    holding = build_holding(run)
     return {
         "details": {
             member: {
                 "charts": _build_charts(run, member, trades, shown),
                 "drawdowns": describe_drawdowns(run.worst_drawdowns(member_trades)),
                 "holdScale": find_hold_scale(holding, run.equity_curve(member_trades)),
-                "regimes": _build_regimes(regimes, member_trades),
+                "regimes": _list_regime_cells(regimes, member_trades),
                 "trades": pack_trades(member_trades, run.series),
                 "sides": _list_side_cells(run, member_trades),
             }
@@ -311,7 +313,7 @@ def _build_charts(
     run: Tables, member: int, known: Mapping[int, Trades], shown: Sequence[int]
 ) -> Plain:
     """Charts of a member's results."""
-    charts, trades = gallery.Charts(run, known), known[member]
+    charts, trades = Charts(run, known), known[member]
     idle = {"side"} if (trades.side > 0).all() else set()
     if len(set(run.task.markets.labels)) == 1:
         idle.add("symbol")
@@ -322,7 +324,11 @@ def _build_charts(
         "sharpe": _lighten(charts.rolling_sharpe(member)),
         "distribution": charts.distribution(member),
         "costs": charts.costs(member),
-        **{by: charts.by(member, by) for by in gallery.GROUPS if by not in idle},
+        **{
+            by: charts.by(member, by)
+            for by in ("hour", "weekday", "symbol", "reason", "side")
+            if by not in idle
+        },
     }
 
 
@@ -336,7 +342,7 @@ def _mark_prices(run: Tables, member: int, known: Mapping[int, Trades], series: 
     """Entries and exits in a series; of the member that a page opens with also its rows."""
     marks = price.entries_and_exits(known[member], series)
     is_first = member == next(iter(known))
-    lines = gallery.draw_price_rows(run, member, series) if is_first else []
+    lines = price.draw_price_rows(run, member, series) if is_first else []
     return _lighten(replace(marks, data=[*lines, *marks.data]))
 
 
@@ -371,7 +377,7 @@ def _collect_rows(run: Tables, member: int, trades: Trades) -> Plain:
     return {"member": member, "colours": OF_ROWS, "of": by_series}
 
 
-def _build_regimes(regimes: Regimes, trades: Trades) -> list[list[str]]:
+def _list_regime_cells(regimes: Regimes, trades: Trades) -> list[list[str]]:
     """Trades of a member by regime as people read them, a row a trend and volatility."""
     columns = [column.tolist() for column in regimes.summarize(trades).values()]
     rows = zip(CELLS, zip(*columns, strict=True), strict=True)

@@ -13,11 +13,7 @@ from optimizer.report.page import render_charts
 
 
 def write_null_page(verdict: NullVerdict, path: Path) -> Path:
-    """Write the page of a verdict on results.
-
-    Raises:
-        OptimizerError: When the file cannot be written; one that was there is left as it was.
-    """
+    """Write the page of a verdict on results."""
     write_output(path, build_null_page(verdict))
     return path
 

@@ -31,11 +31,7 @@ def by_weight(objectives: Floats, weights: Floats) -> int:
 
 
 def parse_weights(objectives: tuple[str, ...], weights: Mapping[str, float]) -> Floats:
-    """Weights in the order of objectives; those that are not named weigh nothing.
-
-    Raises:
-        ConfigError: When a name is no objective of the run, or nothing weighs anything.
-    """
+    """Weights in the order of objectives; those that are not named weigh nothing."""
     unknown = sorted(set(weights) - set(objectives))
     if unknown:
         raise ConfigError(f"'{unknown[0]}' is no objective of the run: {', '.join(objectives)}")

@@ -26,11 +26,7 @@ ACCOUNT = "the account"
 
 
 def write_portfolio_page(result: PortfolioResult, path: Path) -> Path:
-    """Write the page of a portfolio.
-
-    Raises:
-        OptimizerError: When the file cannot be written; one that was there is left as it was.
-    """
+    """Write the page of a portfolio."""
     write_output(path, build_portfolio_page(result))
     return path
 

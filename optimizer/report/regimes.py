@@ -8,7 +8,6 @@ House rule.
 
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -16,9 +15,6 @@ from numpy.lib.stride_tricks import sliding_window_view
 from data.bars import Bars, Window
 from optimizer.report.trades import Ints, Trades
 from optimizer.search.generation import Floats
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 REGIME_BARS = 100
 
@@ -36,13 +32,6 @@ class Regimes:
     """Regimes of the bars of each series [S]: 3 * trend + volatility, `UNKNOWN` where unknown."""
 
     series: tuple[Ints, ...]
-
-    def tabulate(self, trades: Trades) -> "pd.DataFrame":
-        """Trades, mean R and sum of R as `summarize` has them, a row a trend and volatility."""
-        import pandas as pd
-
-        index = pd.MultiIndex.from_tuples(CELLS, names=["trend", "volatility"])
-        return pd.DataFrame(self.summarize(trades), index=index)
 
     def summarize(self, trades: Trades) -> dict[str, Ints | Floats]:
         """Number of trades, mean R and sum of R of each of `CELLS`; a mean of none is NaN.

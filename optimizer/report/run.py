@@ -51,7 +51,7 @@ class Run(Tables):
     judgement_s = 0.0
 
     def _repr_html_(self) -> str:
-        from optimizer.report.notebook import render_html
+        from optimizer.report.facts import render_html
 
         return render_html(self, self.labels)
 
@@ -135,7 +135,7 @@ class Run(Tables):
         """
         import pandas as pd
 
-        from optimizer.report.grids import find_candidates
+        from optimizer.report.charts.progress import find_candidates
 
         numbers = self.number_of_gene(x), self.number_of_gene(y)
         cells = find_candidates(self, metric).grid(numbers, maximise=wants_more(metric))
@@ -174,7 +174,12 @@ class Run(Tables):
         >>> bool(load_run(example).regimes(0)["trades"].sum() > 0)
         True
         """
-        return self.market_regimes.tabulate(self.trade_columns(member))
+        import pandas as pd
+
+        from optimizer.report.regimes import CELLS
+
+        index = pd.MultiIndex.from_tuples(CELLS, names=["trend", "volatility"])
+        return pd.DataFrame(self.market_regimes.summarize(self.trade_columns(member)), index=index)
 
     def schedule_program(self, platform: str = "backtesting.py") -> str:
         """The schedule that the run was judged by as a program of another platform.

@@ -1,7 +1,6 @@
 """The schedule of a run drawn: the account of all steps, and their genes over time."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -15,9 +14,8 @@ from optimizer.errors import ConfigError
 from optimizer.evidence.figures import Number
 from optimizer.evidence.folds import FoldRow, Range
 from optimizer.evidence.schedule import ScheduleRecord, ScheduleStep
-from optimizer.formatting import number
+from optimizer.formatting import number, words
 from optimizer.report.account import Curve
-from optimizer.report.charts.chart import words
 from optimizer.report.tables import Tables
 from optimizer.run.individuals import build_picks_account
 from optimizer.run.markets import Markets
@@ -26,15 +24,6 @@ from optimizer.search.generation import Floats
 
 FOLD_COLUMNS = ("fold", "searched on", "tested on", "trades", "mean R", "efficiency")
 STEP_COLUMNS = ("step", "date", "strength in training", "trades", "mean R", "efficiency")
-
-
-@dataclass(frozen=True, eq=False)
-class StepGenes:
-    """Genes of the picks of all steps."""
-
-    dates_ns: Floats  # [K], nanoseconds UTC
-    names: tuple[str, ...]  # [G], as people read them
-    shares: Floats  # [K, G], from 0 at the lower bound to 1 at the upper; NaN without a pick
 
 
 class StitchedAccount(NamedTuple):
@@ -52,11 +41,7 @@ def find_schedule(run: Tables) -> ScheduleRecord | None:
 
 
 def require_schedule(run: Tables) -> ScheduleRecord:
-    """The schedule of a run.
-
-    Raises:
-        ConfigError: When it was not judged by one.
-    """
+    """The schedule of a run; refused where it was not judged by one."""
     made = find_schedule(run)
     if made is None:
         raise ConfigError(
@@ -79,18 +64,19 @@ def build_schedule_account(run: Tables) -> StitchedAccount:
     return StitchedAccount(curve, holding, dates, stitched.ledgers)
 
 
-def collect_step_genes(run: Tables) -> StepGenes:
-    """Genes of the picks of all steps, as shares of their spans."""
-    made = require_schedule(run)
-    low, high = run.bounds.T
+def collect_step_genes(run: Tables) -> tuple[tuple[str, ...], Floats]:
+    """Genes with a span, as people read them [G], and those of all steps as shares of it [K, G].
+
+    From 0 at the lower bound to 1 at the upper; NaN without a pick.
+    """
+    rows, (low, high) = require_schedule(run).rows, run.bounds.T
     free = np.flatnonzero(high > low)
-    shares = np.full((len(made.rows), len(free)), np.nan)
-    for k, row in enumerate(made.rows):
+    shares = np.full((len(rows), len(free)), np.nan)
+    for k, row in enumerate(rows):
         if row.genes:
             values = run.task.spec.layout.encode(row.genes)
             shares[k] = ((values - low) / np.where(high > low, high - low, 1.0))[free]
-    dates_ns = np.array([row.date_ns for row in made.rows], np.float64)
-    return StepGenes(dates_ns, tuple(words(run.genes[g]) for g in free), shares)
+    return tuple(words(run.genes[g]) for g in free), shares
 
 
 def list_step_cells(made: ScheduleRecord) -> tuple[tuple[str, ...], ...]:
@@ -145,11 +131,7 @@ def format_figure(row: ScheduleStep | FoldRow, name: str) -> str:
 def stitched_curve(run: Tables) -> Curve | None:
     """Equity of one account that trades each fold's pick in its test, fold after fold, from 1.
 
-    Returns:
-        None where no fold traded on bars that are here.
-
-    Raises:
-        ConfigError: When the run was not searched again in folds.
+    None where no fold traded on bars that are here; refused where there are no folds.
     """
     if run.judgement is None or run.judgement.folds is None:
         raise ConfigError(

@@ -264,10 +264,8 @@ def list_figures(
 ) -> Iterator[Fact]:
     """Few numbers of a member that a reader looks for first.
 
-    Args:
-        member: Of a front, or a candidate.
-        expected: What it is expected to earn; None where that is not known.
-        is_sized: Whether its strategy sizes trades, whose leverage other figures have.
+    `expected` is None where it is not known; a strategy that sizes trades has its leverage in other
+    figures.
     """
     values = {**member.objectives, **member.metrics}
     texts = {name: metric(name, value) for name, value in values.items()}

@@ -1,12 +1,14 @@
 """A recorded run as tables: its front, its generations, the trades of its members."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from data.bars import Bars, Window
 from data.errors import DataError
@@ -27,7 +29,7 @@ from optimizer.evidence.judgement import (
 from optimizer.evidence.pick import PickRecord
 from optimizer.evidence.returns import list_days
 from optimizer.evidence.verdict import Verdict
-from optimizer.formatting import EXPECTED, HELD_OUT
+from optimizer.formatting import EXPECTED, HELD_OUT, evenly
 from optimizer.report.account import Curve, Drawdown, equity_curve, worst_drawdowns
 from optimizer.report.pick import by_weight, knee, parse_weights, require_place
 from optimizer.report.trades import (
@@ -43,16 +45,91 @@ from optimizer.run.individuals import describe_individuals
 from optimizer.run.purposes import SHOW, restore_task
 from optimizer.run.settings import Specs, build_data_flags
 from optimizer.run.task import Task
-from optimizer.search.generation import Floats, final_front
+from optimizer.search.generation import Floats, Population, final_front
 from optimizer.store import GenerationSummary, RunStore
 from optimizer.store.result import FIGURES, Figures, Member, RunHeader, RunResult, sort_best_first
+from optimizer.store.rows import front_population
 from strategy.errors import GeneError, StrategyError, unknown
 from strategy.gene import find_gene_name
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from optimizer.report.history import History
+
+LEVELS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
+"""Quantiles of a gene in a population that a fan shows."""
+
+MOST_GENERATIONS = 200
+"""More than this are not read: an even choice of them looks the same."""
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """History of a run's generations."""
+
+    generations: npt.NDArray[np.int64]
+    # [N, O] best objective found by then, minimised; NaN without a feasible individual.
+    best: Floats
+    median: Floats  # [N, O] of the feasible individuals, minimised; NaN without one
+    quantiles: Floats  # [N, G, 7] of the genes at `LEVELS`
+    # [H] int64, generations with a hypervolume, whether kept or not.
+    volume_generations: npt.NDArray[np.int64]
+    volume: Floats  # [H] hypervolume of the best found so far, as a share of the last one's
+    left_out: int  # generations that were recorded but are not shown
+    only_fronts: bool  # whether of some of them only the front was kept
+
+
+def read_history(path: Path, n_objectives: int) -> History:
+    """The history of at most `MOST_GENERATIONS` of a run, the first and the last included."""
+    with RunStore.open(path) as store:
+        summaries = list(store.generations())
+        kept = [
+            summary
+            for summary in summaries
+            if summary.kept == "whole" or (summary.kept == "front" and summary.front)
+        ]
+        chosen = [kept[number] for number in evenly(len(kept), MOST_GENERATIONS)]
+        populations = [_load_population(store, summary) for summary in chosen]
+        header = RunHeader.read(store.header)
+    for population, _ in populations:
+        header.check_genes(population.genomes)
+    feasible = [population.objectives[population.violations == 0] for population, _ in populations]
+    nothing = np.full(n_objectives, np.nan)
+    shown = [summaries[number] for number in evenly(len(summaries), MOST_GENERATIONS)]
+    volume = np.array([summary.hypervolume for summary in shown])
+    return History(
+        generations=np.array([summary.number for summary in chosen], np.int64),
+        best=_stack_rows([best.min(axis=0) if len(best) else nothing for _, best in populations]),
+        median=_stack_rows([_median(values) if len(values) else nothing for values in feasible]),
+        quantiles=_stack_rows(
+            [np.quantile(population.genomes, LEVELS, axis=0).T for population, _ in populations]
+        ),
+        volume_generations=np.array([summary.number for summary in shown], np.int64),
+        volume=volume / volume[-1] if len(volume) and volume[-1] > 0 else volume,
+        left_out=len(summaries) - len(chosen),
+        only_fronts=any(summary.kept == "front" for summary in chosen),
+    )
+
+
+def _load_population(store: RunStore, summary: GenerationSummary) -> tuple[Population, Floats]:
+    """Population of a generation as far as it was kept, and objectives of the best until then."""
+    if summary.kept == "front":
+        front = store.front(summary.number)
+        return front, front.objectives
+    generation = store.generation(summary.number)
+    population, archive = generation.population, generation.archive
+    best = archive if len(archive) else front_population(population)
+    return population, best.objectives
+
+
+def _median(objectives: Floats) -> Floats:
+    """Of each column; infinite where no number holds the sum of the two in the middle."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.median(objectives, axis=0), np.float64)
+
+
+def _stack_rows(rows: list[Floats]) -> Floats:
+    return np.stack(rows) if rows else np.empty((0, 0))
 
 
 @methods_take_plain(ConfigError)
@@ -269,10 +346,8 @@ class Tables:
         return self.task.full_engine(device="cpu")
 
     @cached_property
-    def history(self) -> "History":
+    def history(self) -> History:
         """How the search went, as far as it was kept."""
-        from optimizer.report.history import read_history
-
         return read_history(self.path, len(self.objectives))
 
     @property

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from data.plain import make_plain, quote_value
@@ -119,6 +120,11 @@ class GeneSource:
     member: int | None = None  # which candidate; None where there is only one
     trust: bool = field(default=False, kw_only=True)  # whether to trust the run from now on
 
+    @cached_property
+    def of_file(self) -> Mapping[str, object]:
+        """Values of the file, which is read once; none without one."""
+        return {} if self.file is None else chosen_individual(Path(self.file), self.member)
+
 
 @contextmanager
 def hold_candidate(
@@ -154,10 +160,8 @@ def require_genes(task: Task, source: GeneSource) -> None:
     """Refuse genes without a value but their default, naming all of them."""
     if source.run is not None:
         return
-    known = {*task.spec.layout.name_genes(source.genes)}
-    if source.file is not None:
-        values = chosen_individual(Path(source.file), source.member)
-        known |= {*task.spec.layout.name_genes(values)}
+    layout, given = task.spec.layout, (source.genes, source.of_file)
+    known = {name for values in given for name in layout.name_genes(values)}
     shown = task.spec.layout.show(task.spec.layout.defaults)
     if missing := [f"--set {name}={value}" for name, value in shown.items() if name not in known]:
         raise ConfigError(
@@ -184,7 +188,7 @@ def _resolve(
     whose = ""
     if source.file is not None:
         which = "genes" if source.member is None else f"member {source.member}"
-        genes = [chosen_individual(Path(source.file), source.member), source.genes]
+        genes = [source.of_file, source.genes]
         whose = f"{which} of {Path(source.file).name}{changed}"
     elif source.member is not None:
         raise ConfigError(

@@ -86,9 +86,7 @@ class ChainAccount:
     ) -> list[Standing | None]:
         """How each chain stands [C]; None without trades and without genes that signal.
 
-        Args:
-            genome: [G], whose signals count now; None where no entry does.
-            traded: [C].
+        `genome` [G] is the one whose signals count now; None where no entry does.
         """
         standings: list[Standing | None] = []
         for window, made in zip(self.windows, traded, strict=True):
@@ -131,12 +129,7 @@ class ChainAccount:
         return find_open_parts(last, np.zeros(1, np.int64), last.exit_bar, targets, per_side, terms)
 
     def size_trade(self, traded: Sequence[TradedChain], number: int) -> SignalSize | None:
-        """Size of the open trade of a chain, given the cash at its fill.
-
-        Args:
-            traded: [C].
-            number: Of the chain.
-        """
+        """Size of the open trade of a chain, by its number, given the cash at its fill."""
         ledger, genome = traded[number].ledger, traded[number].entered_by
         assert genome is not None, "a trade has genes that entered it"
         stake, cash, units = self._stake(genome), None, 0.0
@@ -150,13 +143,9 @@ class ChainAccount:
     def size_entry(
         self, genome: Floats, traded: Sequence[TradedChain], number: int, entry: PendingEntry
     ) -> SignalSize | None:
-        """Size of an entry of a chain; an open trade of it is closed before at the newest close.
+        """Size of an entry of a chain, at the market or an order, by the genome [G] that signals.
 
-        Args:
-            genome: [G], whose signal it is.
-            traded: [C].
-            number: Of the chain.
-            entry: At the market, or an order.
+        An open trade of it is closed before at the newest close.
         """
         stake, cash, units = self._stake(genome), None, 0.0
         if stake.form != SHARE_OF_R:

@@ -55,10 +55,7 @@ class _Judged(NamedTuple):
 def watch_run(path: Path, flags: Mapping[str, object], now_ns: int) -> DriftRecord:
     """Drift of a run's pick by a clock, recorded if it changed and the run can be written.
 
-    Args:
-        path: The run.
-        flags: Say where the data is now; the run's own bars are among it.
-        now_ns: Nanoseconds UTC.
+    `flags` say where the data is now; the run's own bars are among it.
 
     Raises:
         ConfigError: When too few trades on unseen bars are there to hold new ones against, or the
@@ -103,25 +100,17 @@ def watch_run(path: Path, flags: Mapping[str, object], now_ns: int) -> DriftReco
             evidence=float(evidence[-1]) if len(new) else 1.0,
             alarm_at=find_alarm(evidence),
         )
-        _record(store, record)
+        before = read_drift(store)
+        if before is None or (before.trades, before.source) != (record.trades, record.source):
+            store.add_evidence(DRIFT, record.payload())
+            store.flush()
         return record
 
 
 def read_drift(store: RunStore) -> DriftRecord | None:
-    """Newest drift of a run; None if it was never watched.
-
-    Raises:
-        StoreError: When its row is damaged.
-    """
+    """Newest drift of a run; None if it was never watched."""
     rows = [row for name, row in store.evidence if name == DRIFT]
     return DriftRecord.read(rows[-1]) if rows else None
-
-
-def _record(store: RunStore, record: DriftRecord) -> None:
-    before = read_drift(store)
-    if before is None or (before.trades, before.source) != (record.trades, record.source):
-        store.add_evidence(DRIFT, record.payload())
-        store.flush()
 
 
 def _find_judged(store: RunStore, result: RunResult, judgement: Judgement | None) -> _Judged:

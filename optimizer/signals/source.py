@@ -91,11 +91,8 @@ SINCE_READING = "since the last reading"
 class SignalSource:
     """Reads the state of a member; bars of the reading before are remembered.
 
-    Args:
-        path: The run.
-        member: Its number in the front; None for the pick, or for today's genes of a schedule.
-        flags: Say where the data is now, and how it is read.
-        may_search: Whether a search of a schedule that is due is made.
+    Without a number it is the pick, or today's genes of a schedule, of which a due search is made
+    if it `may_search`. `flags` say where the data is now, and how it is read.
     """
 
     def __init__(
@@ -261,12 +258,7 @@ def has_missed(closes: Ints, timeframe_ns: int, now_ns: int) -> bool:
     """True if a market has brought more than three bars since the newest present one.
 
     By the clock, unless fewer came at the same times of the weeks before: a closed market brings
-    none.
-
-    Args:
-        closes: [T] when bars close, ascending, nanoseconds UTC.
-        timeframe_ns: Duration of a bar.
-        now_ns: Of the clock, nanoseconds UTC.
+    none. Bars close at `closes` [T], ascending; all times are nanoseconds UTC.
     """
     newest, late_ns = int(closes[-1]), now_ns - int(closes[-1])
     if late_ns <= MOST_MISSED * timeframe_ns:

@@ -37,14 +37,9 @@ def read_states(
     traded: Sequence[TradedChain],
     now_ns: int,
 ) -> tuple[SymbolState, ...]:
-    """State of an individual on the newest bar of each chain.
+    """State of an individual on the newest bar of each chain, with the trades on each.
 
-    Args:
-        account: Of the chains.
-        genome: [G], whose signals count now; None where no entry does.
-        chains: Of all symbols.
-        traded: Trades on each.
-        now_ns: Of the clock, nanoseconds UTC.
+    `genome` [G] is the one whose signals count now; None where no entry does.
     """
     standings = account.find_standings(genome, traded)
     holders = account.find_holders(genome, traded, standings)

@@ -72,16 +72,8 @@ def find_todays_genes(
 ) -> TodaysGenes:
     """Picks of all steps until the newest closed bars; searches that are due are recorded.
 
-    Args:
-        store: Of the run, open for writing where it may search.
-        task: Of the run, on all bars.
-        made: Its schedule.
-        chains: Closed bars of its symbols.
-        parts: That its windows are cut into.
-        may_search: Whether what is due is searched; else the pick before goes on.
-
-    Raises:
-        ConfigError: When these bars do not begin with those of the run.
+    Those are made if it `may_search`, in a store that is open for writing; else the pick before
+    goes on. Bars that do not begin with those of the run are refused. Windows are cut into `parts`.
     """
     if not all(chain.begins_with_run for chain in chains):
         raise ConfigError(

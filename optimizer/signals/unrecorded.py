@@ -27,12 +27,7 @@ def describe_unrecorded(path: Path) -> str:
 def open_to_record(path: Path, findings: Findings) -> RunStore:
     """Open a run for writing, or for reading if it cannot be written.
 
-    Args:
-        path: The run.
-        findings: Takes the rows that cannot be recorded, and has those of before.
-
-    Raises:
-        StoreError: As `RunStore.open` does.
+    `findings` takes the rows that cannot be recorded, and has those of before.
     """
     if may_record(path):
         return RunStore.open(path, writable=True)

@@ -51,10 +51,7 @@ PIECE = 65_536
 class Guard:
     """Lets requests through that know the token, name this host and come from its own pages.
 
-    Args:
-        app: What is guarded.
-        token: That every request has, in a cookie or in its address.
-        hosts: Names and addresses at which the server listens.
+    The token stands in a cookie or in the address; `hosts` are those at which the server listens.
     """
 
     def __init__(self, app: ASGIApp, token: str, hosts: Iterable[str]) -> None:
@@ -96,7 +93,7 @@ class Guard:
             sentence = "A page of another origin asked: open the address that the server printed."
         elif scope["method"] not in ("GET", "HEAD") and origin is None:
             sentence = "What writes comes from a page of this server, which names its origin."
-        elif not any(map(self._is_token, self._list_tokens(scope, headers))):
+        elif not any(self._is_token(token) for token in self._list_tokens(scope, headers)):
             sentence = NO_TOKEN.strip()
         else:
             return None

@@ -12,25 +12,16 @@ import numpy as np
 from data.timeframe import UNITS_NS
 from optimizer.errors import OptimizerError
 from optimizer.evidence.returns import daily_returns
-from optimizer.formatting import format_count, number
+from optimizer.formatting import format_count, number, words
 from optimizer.portfolios.correlation import FEWEST_DAYS, correlate_common_days
 from optimizer.report.account import Curve
 from optimizer.report.charts.account import draw_curve
-from optimizer.report.charts.chart import (
-    COLOURS,
-    LEGEND,
-    Chart,
-    axis,
-    name,
-    scatter,
-    words,
-)
+from optimizer.report.charts.chart import COLOURS, LEGEND, Chart, axis, name, scatter
 from optimizer.report.charts.front import metric_axis
 from optimizer.report.schedule import build_schedule_account, find_schedule
 from optimizer.report.summary import align_outcomes, compare_side_by_side, describe_outcome
 from optimizer.report.tables import Tables
-from optimizer.report.trade_marks import Plain
-from optimizer.report.trades import Ints
+from optimizer.report.trades import Ints, Plain
 from optimizer.run.compared import WORDS, RunComparison, compare_runs
 from optimizer.run.record import PLACES, different_lines
 from optimizer.run.tables import newest_front

@@ -6,12 +6,15 @@ holds one state, however many watch it.
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable
-from concurrent.futures import Executor
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Callable, Hashable
+from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import NamedTuple
 
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
+
+from optimizer.errors import OptimizerError
 
 SOONEST_S, LATEST_S = 1.0, 30.0
 """Between two looks."""
@@ -31,12 +34,7 @@ class ChannelState(NamedTuple):
 
 
 class Channel:
-    """Looks at something for as long as it has viewers.
-
-    Args:
-        look: Reads the state, in a thread.
-        readers: Threads that do.
-    """
+    """Looks at something in a thread of the readers, for as long as it has viewers."""
 
     def __init__(self, look: Callable[[], ChannelState], readers: Executor) -> None:
         self._look, self._readers = look, readers
@@ -122,3 +120,44 @@ class EventStream(StreamingResponse):
             await super().__call__(scope, receive, send)
         finally:
             self._channel.viewers -= 1
+
+
+MOST_WAITING = 16
+"""Computations that may wait for the one that is made."""
+
+MOST_KEPT_BYTES = 64_000_000
+
+
+class BusyError(OptimizerError):
+    """Too many requests for a reasonable time."""
+
+
+class Computer:
+    """Computes in a thread of its own, each thing once for all requests."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, "computing")
+        self._kept: OrderedDict[Hashable, bytes] = OrderedDict()
+        self._pending: dict[Hashable, asyncio.Task[bytes]] = {}
+
+    async def get(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
+        """Result of `make`, kept by a key of all that it depends on; refused if too many wait."""
+        if key in self._kept:
+            self._kept.move_to_end(key)
+            return self._kept[key]
+        if key not in self._pending:
+            if len(self._pending) >= MOST_WAITING:
+                raise BusyError("Too much is being computed: try again in a minute.")
+            self._pending[key] = asyncio.create_task(self._compute(key, make))
+        # Who leaves does not take it from those that still wait.
+        return await asyncio.shield(self._pending[key])
+
+    async def _compute(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
+        try:
+            content = await asyncio.get_running_loop().run_in_executor(self._thread, make)
+        finally:
+            del self._pending[key]
+        self._kept[key] = content
+        while sum(map(len, self._kept.values())) > MOST_KEPT_BYTES and len(self._kept) > 1:
+            self._kept.popitem(last=False)
+        return content

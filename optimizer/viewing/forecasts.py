@@ -63,11 +63,7 @@ def make_list_page(folder: Path) -> bytes:
 
 
 def make_forecast_page(folder: Path, name: str) -> bytes:
-    """A forecast of a folder, checked whole; a client's text is never made a path.
-
-    Raises:
-        ConfigError, StoreError: When there is none of that name, or it is not what was written.
-    """
+    """A forecast of a folder, checked whole; a client's text is never made a path."""
     records = list_records(folder).records
     path = next((path for path in records if path.name == name), None)
     if path is None:

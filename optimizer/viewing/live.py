@@ -23,12 +23,12 @@ from optimizer.evidence.judgement import (
 )
 from optimizer.evidence.null import read_null_so_far
 from optimizer.evidence.verdict import Verdict
-from optimizer.formatting import describe_formulas, evenly, format_gene, metric, number
-from optimizer.report.charts.chart import BLUE, Chart, axis, scatter, words
+from optimizer.formatting import describe_formulas, evenly, format_gene, metric, number, words
+from optimizer.report.charts.chart import BLUE, Chart, axis, scatter
 from optimizer.report.charts.front import front_2d
 from optimizer.report.charts.judged import null_strengths
 from optimizer.report.charts.progress import best_objective
-from optimizer.report.trade_marks import Plain
+from optimizer.report.trades import Plain
 from optimizer.run.runner import SearchPace
 from optimizer.run.tables import resume_command
 from optimizer.search.generation import Floats, Generation, final_front
@@ -66,11 +66,7 @@ class Candidate(NamedTuple):
 
 
 class LiveRun:
-    """A run that is watched.
-
-    Args:
-        path: Its folder.
-    """
+    """A run that is watched."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -96,11 +92,7 @@ class LiveRun:
             return ChannelState(encode_json(state), is_over=not is_there)
 
     def find_candidate(self, key: str) -> Candidate:
-        """A member of a front that was shown lately, by its key there.
-
-        Raises:
-            StoreError: When there is no such member.
-        """
+        """A member of a front that was shown lately, by its key there."""
         candidate = self._candidates.get(key)
         if candidate is None:
             raise StoreError("This candidate has left the front: choose another one.")

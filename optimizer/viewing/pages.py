@@ -82,20 +82,12 @@ def render_page(template: str, **values: object) -> str:
 
 
 def make_report(path: Path, member: int | None) -> bytes:
-    """The report of a run, opened at a member; computed from the record, never read as a file.
-
-    Raises:
-        OptimizerError: When there is no such member, or the run cannot be read.
-    """
+    """The report of a run, opened at a member; computed from the record, never read as a file."""
     return page_html(Run(path), member).encode()
 
 
 def make_candidate_page(path: Path, genome: Floats, generation: int) -> bytes:
-    """A genome [G] of an unfinished run, traded on its searched bars.
-
-    Raises:
-        OptimizerError, DataError: When its bars, or its strategy, cannot be had here.
-    """
+    """A genome [G] of an unfinished run, traded on its searched bars."""
     with RunStore.open(path) as store:
         task = restore_task(store, SHOW, {})
     source = f"a candidate of run {path.name}, generation {generation:,}"

@@ -61,11 +61,7 @@ class RunIndex:
         self._turn = threading.Lock()
 
     def list_summaries(self) -> list[RunSummary]:
-        """Summaries of all runs, oldest first.
-
-        Raises:
-            StoreError: When the folder cannot be read.
-        """
+        """Summaries of all runs, oldest first."""
         with self._turn:
             runs = list_runs(self.folder, self._read)
             ids = {run.id for run in runs}
@@ -73,11 +69,7 @@ class RunIndex:
         return runs
 
     def find(self, run_id: str) -> Path:
-        """Folder of a run of the listing; no path is made of words of a client.
-
-        Raises:
-            StoreError: When there is no such run, in a sentence.
-        """
+        """Folder of a run of the listing; no path is made of words of a client."""
         for folder, why in scan_runs(self.folder):
             if show_name(folder) == run_id:
                 if why:

@@ -23,13 +23,8 @@ from optimizer.store.listing import find_status, summarise
 from optimizer.store.searches import list_noted
 from optimizer.viewing.access import Guard
 from optimizer.viewing.beside import MOST_COMPARED, build_comparison
-from optimizer.viewing.channels import Channel, ChannelState, EventStream
-from optimizer.viewing.computing import BusyError, Computer
-from optimizer.viewing.forecasts import (
-    make_forecast_page,
-    make_list_page,
-    read_folder_signature,
-)
+from optimizer.viewing.channels import BusyError, Channel, ChannelState, Computer, EventStream
+from optimizer.viewing.forecasts import make_forecast_page, make_list_page, read_folder_signature
 from optimizer.viewing.live import LiveRun
 from optimizer.viewing.pages import (
     ASSETS,
@@ -61,16 +56,9 @@ EXPECTED = (OptimizerError, DataError, EngineError, StrategyError)
 
 
 class Viewer:
-    """The application, and its memory between requests.
+    """The application of a folder of runs and one of forecasts, and its memory between requests.
 
-    Args:
-        runs: Folder of runs.
-        token: That every request has to know.
-        hosts: Names and addresses at which the server listens.
-        forecasts: Folder of forecasts.
-
-    Attributes:
-        most_viewers: Streams that may be open at a time, where connections are few.
+    At most `most_viewers` streams are open at a time, fewer where connections are few.
     """
 
     most_viewers = MOST_VIEWERS
@@ -299,11 +287,7 @@ def parse_member(request: Request) -> int | None:
 
 
 async def read_posted(request: Request) -> Mapping[str, object]:
-    """The JSON object that was posted.
-
-    Raises:
-        ConfigError: When it is too long, or no JSON object.
-    """
+    """The JSON object that was posted; refused when it is too long, or none."""
     content = b""
     async for chunk in request.stream():
         content += chunk

@@ -107,7 +107,7 @@ WRITERS = {
     "signal": Writer(("signal", "RUN", "--data", "csv:later.csv", "--json")),
     "report --out": Writer(("report", "RUN", "--out", "page.html"), ("page.html",)),
     "portfolio": Writer(
-        ("portfolio", "RUN", "BARE", "--report", "account.html", "--export", "programs", "--as",
+        ("portfolio", "RUN", "BARE", "--page", "account.html", "--export", "programs", "--as",
          "vectorbt"), ("account.html",),
     ),
     "export parquet": export("all.parquet", "--what", "individuals"),

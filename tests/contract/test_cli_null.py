@@ -280,7 +280,7 @@ def test_python_says_the_same(command, exported):
     verdict = optimizer.null_judge("both", results)
     rows = [f"{name},{float(value)!r}" for name, value in results.items()]
     Path("rows.csv").write_text("\n".join(rows))
-    told = command("null", "judge", "both", "rows.csv", "--report", "page.html", "--json").json
+    told = command("null", "judge", "both", "rows.csv", "--page", "page.html", "--json").json
     assert (told["sentence"], told["looks"]) == (verdict.sentence, 1)
     page = Path("page.html").read_text()
     assert verdict.sentence in page

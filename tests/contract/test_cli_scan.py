@@ -44,10 +44,10 @@ def command(capsys, tmp_path, monkeypatch, folder):
 
 def test_a_line_a_symbol_with_its_evidence(command, scanned):
     """Class, strength, since when and votes, last runs, check and hash: as JSON and Python say."""
-    outcome = command("--verify", "all", "--history", 3, "--no-keep")
+    outcome = command("--verify", "all", "--history", 3, "--no-remember")
     assert outcome.code == 0, outcome.err
     head, *lines = outcome.out.splitlines()
-    result = command("--json", "--verify", "all", "--history", 3, "--no-keep").json
+    result = command("--json", "--verify", "all", "--history", 3, "--no-remember").json
     assert head.split()[:5] == ["symbol", "class", "trend", "bars", "since"]
     assert head.split()[-9:-3] == list(result["symbols"][0]["votes"])
     for line, symbol in zip(lines[:3], result["symbols"], strict=True):

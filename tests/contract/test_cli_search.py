@@ -14,7 +14,7 @@ from engine.accounts.metrics import METRICS
 from optimizer import backtest, load_run
 from optimizer.__main__ import main
 from optimizer.errors import ConfigError
-from optimizer.report import gallery, grids
+from optimizer.report.charts import progress
 from optimizer.run.tables import recorded_individuals
 from optimizer.store import RunStore, find_run
 from optimizer.viewing.live import LiveRun
@@ -206,8 +206,8 @@ def test_a_grid_of_two_genes_is_the_points_in_their_places(lattice):
 def test_a_heat_map_of_a_genetic_search_evaluates_nothing(searched, monkeypatch):
     """Objectives are on record; it has the numbers of the grid, and the pick in its place."""
     run = searched
-    monkeypatch.setattr(grids, "measure_points", None)
-    chart = gallery.main_heat_map(run)
+    monkeypatch.setattr(progress, "measure_points", None)
+    chart = progress.main_heat_map(run)
     cells, ring = chart.data
     names = [chart.layout[side]["title"]["text"].replace(" ", "_") for side in ("xaxis", "yaxis")]
     assert set(names) < set(run.genes)

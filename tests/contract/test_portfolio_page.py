@@ -48,7 +48,7 @@ def test_tables_need_no_script_and_lines_are_the_accounts(page_file, result):
 def test_the_command_writes_page_and_programs(command, runs):
     """One program a component, each in a folder of its own."""
     flags = ("portfolio", "latest:0", "latest:1", "--runs", runs)
-    outcome = command(*flags, "--report", "one.html", "--export", "programs", "--as", "freqtrade")
+    outcome = command(*flags, "--page", "one.html", "--export", "programs", "--as", "freqtrade")
     assert outcome.code == 0
     assert "report one.html" in outcome.err
     assert "components" in Path("one.html").read_text(encoding="utf-8")

@@ -7,9 +7,8 @@ import re
 import pytest
 
 from optimizer import load_run
-from optimizer.formatting import metric
+from optimizer.formatting import metric, words
 from optimizer.grades import GRADE_WORDS
-from optimizer.report.charts.chart import words
 from optimizer.store.result import FIGURES
 from tests.support.commands import write_market
 from tests.support.pages import read_data

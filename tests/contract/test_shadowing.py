@@ -26,7 +26,7 @@ STARTS = re.compile(
 PLACES = {
     "optimizer/cluster/dask_client.py": "safe_variables",
     "optimizer/processes.py": "the one way",
-    "optimizer/signals/messages.py": "a person's own command",
+    "optimizer/signals/watching.py": "a person's own command",
 }
 """Files that start a process, and how it leaves the folder alone."""
 

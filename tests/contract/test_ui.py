@@ -23,7 +23,6 @@ from optimizer.forecasts.column import list_records
 from optimizer.store.labels import change_labels, read_labels
 from optimizer.store.listing import list_runs
 from optimizer.store.searches import SEARCHES
-from optimizer.viewing import connections
 from optimizer.viewing.access import is_loopback
 from optimizer.viewing.channels import Channel
 from tests.support.runs import record_run
@@ -324,7 +323,7 @@ async def make_much(_):
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_client_is_waited_for_long(attacked, monkeypatch, kind):
     """Whoever says too little, or leaves a page or a stream unread, is ended."""
-    monkeypatch.setattr(connections, "PATIENCE_S", 0.3)
+    monkeypatch.setattr("optimizer.viewing.serving.PATIENCE_S", 0.3)
     monkeypatch.setattr(Channel, "_wait_for_news", make_much)
     with socket.socket() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)

@@ -1,33 +1,36 @@
 """Charts of an individual's account: equity and drawdown, months, Sharpe ratio over time."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from math import isnan
 from typing import NamedTuple
 
 import numpy as np
 
+from engine.accounts.account import Account
+from optimizer.errors import ConfigError
 from optimizer.formatting import format_count, fraction, number
-from optimizer.report.account import NS_PER_DAY, SHARPE_DAYS, Curve, drawdown
-from optimizer.report.charts.chart import (
-    BLUE,
-    GREEN,
-    GREY,
-    LEGEND,
-    MOST_POINTS,
-    ORANGE,
-    PURPLE,
-    RED,
-    RED_TO_GREEN,
-    Chart,
-    Layout,
-    Trace,
-    axis,
-    milliseconds,
-    name,
-    scatter,
-    select_plot_points,
-    upright,
+from optimizer.report.account import (
+    NS_PER_DAY,
+    SHARPE_DAYS,
+    Curve,
+    build_hold_curve,
+    drawdown,
+    find_hold_scale,
+    match_hold,
+    monthly_returns,
+    rolling_sharpe,
 )
-from optimizer.report.trades import Ints
+from optimizer.report.charts import chart as draw
+from optimizer.report.charts.chart import Chart, Layout, RunCharts, Trace
+from optimizer.report.schedule import (
+    build_schedule_account,
+    find_schedule,
+    parse_ns,
+    stitched_curve,
+)
+from optimizer.report.tables import Tables
+from optimizer.report.trades import Ints, Trades
 from optimizer.search.generation import Floats
 
 HOLD = "buy and hold, at equal volatility"
@@ -55,130 +58,210 @@ class BarsPart(NamedTuple):
     end_ns: int
 
 
-class HeldBars(NamedTuple):
-    """Buying and holding beside an account."""
-
-    matched: Curve | None  # at the volatility of the account; None where one does not vary
-    ends: float  # at which it ends unscaled
-
-    def describe(self) -> str:
-        """Where both end."""
-        unscaled = f"unscaled at {number(self.ends)}"
-        if self.matched is None:
-            return f"buying and holding {unscaled}"
-        end = number(float(self.matched.value[-1]))
-        return f"buying and holding at equal volatility at {end} ({unscaled})"
-
+STEPS = {"width": 2, "shape": "hv"}
+"""Of a line of equity, which changes where a trade ends."""
 
 EQUITY_LAYOUT = {
     "xaxis": {"type": "date", "anchor": "y2", "automargin": True},
-    "yaxis": axis("equity", domain=[0.36, 1.0], tickformat=".2f"),
-    "yaxis2": axis("drawdown", domain=[0.0, 0.3], tickformat=".0%", rangemode="tozero"),
+    "yaxis": draw.axis("equity", domain=[0.36, 1.0], tickformat=".2f"),
+    "yaxis2": draw.axis("drawdown", domain=[0.0, 0.3], tickformat=".0%", rangemode="tozero"),
     "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
     "hovermode": "closest",
 }
 
 
-def equity_frame(
-    hold: Curve, ends: float, others: Sequence[Curve], held_out_ns: int | None
-) -> Chart:
-    """Equity of one individual beside holding, and members of the front.
+class AccountCharts(RunCharts):
+    """Charts of the accounts of a run's members, and of the answer."""
 
-    `ends` is where holding ends unscaled, `held_out_ns` when the bars begin that were held out;
-    None without any.
-    """
+    def answer(self) -> Chart:
+        """Equity of the pick, shaded where it was tested in folds and held out.
+
+        Of a run with a schedule that of all its steps, which its verdict is about. Beside it buying
+        and holding at the same volatility.
+        """
+        run = self._run
+        if find_schedule(run) is not None:
+            return self.schedule()
+        curve = run.equity_curve(self._trades(0 if run.pick is None else run.pick.member))
+        held, holding = _draw_held(build_holding(run), curve)
+        parts = _list_parts(run)
+        firsts = {part.name: part for part in reversed(parts)}
+        names = list(dict.fromkeys(part.name for part in parts))
+        with_held = ", held-out bars included" if HELD in names else ""
+        ends = [f"the pick ends at {number(float(curve.value[-1]))}{with_held}", holding]
+        if FOLDED in names:
+            ends.append("where folds were tested, each traded a pick of its own, not this one")
+        layout = {
+            "xaxis": draw.DATES,
+            "yaxis": draw.axis("equity", tickformat=".2f"),
+            "legend": draw.LEGEND,
+            "hovermode": "x unified",
+            "shapes": [_shade(part, names.index(part.name)) for part in parts],
+            "annotations": [_label(part) for part in firsts.values()],
+        }
+        data = [*held, draw_curve(curve, "the pick", {"color": draw.BLUE, **STEPS})]
+        return Chart("equity of the pick", "; ".join(ends), data, layout)
+
+    def folds(self) -> Chart:
+        """Equity of one account that trades the pick of each fold in its test.
+
+        Raises:
+            ConfigError: When the run was not searched again in folds, or none of them traded.
+        """
+        run = self._run
+        curve = stitched_curve(run)
+        if curve is None:
+            raise ConfigError(f"run '{run.id}': no fold traded on bars that are here")
+        tested = [part.start_ns for part in _list_parts(run) if part.name == FOLDED]
+        alt = f"{format_count(len(curve.value) - 1, 'trade')} on bars that each fold's search had "
+        alt += f"not seen; ends at {number(float(curve.value[-1]))}"
+        data = [draw_curve(curve, "folds", {"color": draw.PURPLE, **STEPS})]
+        return Chart("folds as one account", alt, data, _mark_borders(tested))
+
+    def schedule(self) -> Chart:
+        """Equity of the account of all steps of a schedule, a line where each begins.
+
+        Raises:
+            ConfigError: When the run was not searched again through time.
+        """
+        stitched = build_schedule_account(self._run)
+        curve, dates = stitched.curve, stitched.dates_ns
+        held, holding = _draw_held(stitched.holding, curve)
+        alt = f"one account over {format_count(len(dates), 'step')}, a pick each; it ends at "
+        alt += f"{number(float(curve.value[-1]))}; {holding}"
+        data = [*held, draw_curve(curve, "all steps", {"color": draw.BLUE, **STEPS})]
+        layout = {**_mark_borders(dates), "showlegend": True, "legend": draw.LEGEND}
+        return Chart("searched again through time", alt, data, layout)
+
+    def equity(self, *members: int) -> Chart:
+        """Equity and drawdown of members against holding, at the volatility of the first."""
+        run = self._run
+        holding = build_holding(run)
+        scale = find_hold_scale(holding, run.equity_curve(self._trades((*members, 0)[0])))
+        frame = draw_equity_frame(run, holding, [], 1.0 if isnan(scale) else scale)
+        lines = [self.member_equity(member) for member in members or (0,)]
+        return replace(frame, data=[*frame.data, *(trace for line in lines for trace in line.data)])
+
+    def member_equity(self, member: int) -> Chart:
+        """Equity and drawdown of a member alone."""
+        label, curve = self._run.name_member(member), self._run.equity_curve(self._trades(member))
+        alt = (
+            f"{label}: equity ends at {number(float(curve.value[-1]))} after "
+            f"{format_count(len(curve.value) - 1, 'trade')}, "
+            f"its deepest drawdown is {fraction(float(-drawdown(curve).min()))}"
+        )
+        data = _curve(curve, label, draw.BLUE, shape="hv")
+        return Chart("equity and drawdown", alt, data, EQUITY_LAYOUT)
+
+    def monthly(self, member: int) -> Chart:
+        """Returns of a member by month, year by year, beside holding."""
+        run, curve = self._run, self._run.equity_curve(self._trades(member))
+        bar_times = run.days * NS_PER_DAY
+        years, table = monthly_returns(curve, bar_times)
+        _, held = monthly_returns(build_hold_curve(build_holding(run), 1.0), bar_times)
+        return monthly(years, table, run.name_member(member), held[:, 12])
+
+    def rolling_sharpe(self, member: int) -> Chart:
+        """Sharpe ratio a day of a member over the 90 days up to each."""
+        days, label = self._run.days, self._run.name_member(member)
+        ratios = rolling_sharpe(self._trades(member), days)
+        at = np.arange(0, len(ratios), max(-(-len(ratios) // MOST_SHARPES), 1))
+        x = draw.milliseconds(days[len(days) - len(ratios) :] * NS_PER_DAY)
+        data = draw.line(x[at], ratios[at], draw.BLUE, label, connectgaps=False)
+        known = ratios[np.isfinite(ratios)]
+        alt = f"{label}: the R of each day over the {SHARPE_DAYS} days with bars up to it, per day"
+        if len(known):
+            alt += f"; between {number(float(known.min()))} and {number(float(known.max()))}"
+            alt += f", above 0 on {fraction(float((known > 0).mean()))} of days"
+        else:
+            alt += "; undefined: fewer days, or no trade in them"
+        layout = {
+            "xaxis": draw.DATES,
+            "yaxis": draw.axis("sharpe a day", zeroline=True, zerolinewidth=2),
+            "showlegend": False,
+        }
+        return Chart(f"rolling sharpe, {SHARPE_DAYS} days", alt, [data], layout)
+
+
+def build_holding(run: Tables) -> Account:
+    """An account of all bars of a run, to be bought and held."""
+    markets, costs = run.task.markets, run.task.costs
+    names = tuple(markets.names[window.series] for window in markets.ranges)
+    return Account(tuple(markets.series), tuple(markets.ranges), names, costs)
+
+
+def draw_equity_frame(
+    run: Tables, holding: Account, others: Sequence[Trades], scale: float = 1.0
+) -> Chart:
+    """Buying and holding with a share of the account, and the equity of members beside it."""
     data: list[Trace] = []
     if others:
-        x, y = _join_curves(others)
-        faint = {"color": GREY, "width": 0.8, "shape": "hv"}
+        x, y = _join_curves([run.equity_curve(trades) for trades in others])
+        faint = {"color": draw.GREY, "width": 0.8, "shape": "hv"}
         data.append(
-            scatter("lines", x, y, name="other members", opacity=0.55, line=faint, hoverinfo="skip")
+            draw.scatter(
+                "lines", x, y, name="other members", opacity=0.55, line=faint, hoverinfo="skip"
+            )
         )
+    hold = build_hold_curve(holding, scale)
     # Every point: a page scales its steps to the volatility of the member that is shown.
-    data += _curve(hold, HOLD, ORANGE, shape="linear", most=len(hold.value))
-    alt = f"buying and holding, unscaled, ends at {number(ends)}"
-    return Chart("equity and drawdown", alt, data, {**EQUITY_LAYOUT, **border(held_out_ns)})
+    data += _curve(hold, HOLD, draw.ORANGE, shape="linear", most=len(hold.value))
+    alt = f"buying and holding, unscaled, ends at {number(float(holding.hold_days[-1]))}"
+    starts = {_held_out_ns(run, series) for series in range(len(run.series))}
+    # One line is enough only where all series are held out from the same time on.
+    border = mark_held_out(run, 0) if len(starts) == 1 else {}
+    return Chart("equity and drawdown", alt, data, {**EQUITY_LAYOUT, **border})
 
 
-def answer(curve: Curve, hold: HeldBars, parts: Sequence[BarsPart]) -> Chart:
-    """Equity of the pick, with the parts of the bars that it was searched, tested and held out on.
-
-    Beside it buying and holding at the same volatility.
-    """
-    line = {"color": BLUE, "width": 2, "shape": "hv"}
-    data = [*_draw_held(hold), draw_curve(curve, "the pick", line)]
-    with_held = ", held-out bars included" if any(part.name == HELD for part in parts) else ""
-    ends = [f"the pick ends at {number(float(curve.value[-1]))}{with_held}"]
-    ends.append(hold.describe())
-    firsts = {part.name: part for part in reversed(parts)}
-    names = list(dict.fromkeys(part.name for part in parts))
-    if FOLDED in names:
-        ends.append("where folds were tested, each traded a pick of its own, not this one")
-    alt = "; ".join(ends)
-    layout = {
-        "xaxis": {"type": "date", "automargin": True},
-        "yaxis": axis("equity", tickformat=".2f"),
-        "legend": LEGEND,
-        "hovermode": "x unified",
-        "shapes": [_shade(part, names.index(part.name)) for part in parts],
-        "annotations": [_label(part) for part in firsts.values()],
-    }
-    return Chart("equity of the pick", alt, data, layout)
+def mark_held_out(run: Tables, series: int) -> Layout:
+    """A line where the bars of a series begin that were held out; nothing without any."""
+    start_ns = _held_out_ns(run, series)
+    return {} if start_ns is None else draw.upright(start_ns / 1e6, "held out", side="left")
 
 
-def draw_fold_equity(curve: Curve, borders_ns: Sequence[int]) -> Chart:
-    """Equity of the picks of folds, each in its test, with a line where a fold begins."""
-    count = format_count(len(curve.value) - 1, "trade")
-    alt = f"{count} on bars that each fold's search had not seen; ends at "
-    alt += number(float(curve.value[-1]))
-    data = [draw_curve(curve, "folds", {"color": PURPLE, "width": 2, "shape": "hv"})]
-    return Chart("folds as one account", alt, data, _mark_borders(borders_ns, GREY))
+def _held_out_ns(run: Tables, series: int) -> int | None:
+    starts = [window.start for window in run.task.markets.held_out if window.series == series]
+    return int(run.series[series].timestamp[min(starts)]) if starts else None
 
 
-def draw_schedule_equity(curve: Curve, hold: HeldBars, dates_ns: Sequence[int]) -> Chart:
-    """Equity of the account of all steps of a schedule; a line where each step begins."""
-    alt = (
-        f"one account over {format_count(len(dates_ns), 'step')}, a pick each; it ends at "
-        f"{number(float(curve.value[-1]))}; {hold.describe()}"
-    )
-    line = {"color": BLUE, "width": 2, "shape": "hv"}
-    data = [*_draw_held(hold), draw_curve(curve, "all steps", line)]
-    layout = {**_mark_borders(dates_ns, GREY), "showlegend": True, "legend": LEGEND}
-    return Chart("searched again through time", alt, data, layout)
+def _list_parts(run: Tables) -> list[BarsPart]:
+    """Parts of the bars that an equity curve is shaded by."""
+    folds = None if run.judgement is None else run.judgement.folds
+    tests = [] if folds is None else [row.test for row in folds.rows if row.test]
+    parts = [
+        BarsPart(
+            FOLDED,
+            min(parse_ns(bars.first) for bars in test),
+            max(parse_ns(bars.last) for bars in test),
+        )
+        for test in tests
+    ]
+    for window in run.task.markets.held_out:
+        times = run.series[window.series].timestamp[window.start : window.end]
+        parts.append(BarsPart(HELD, int(times[0]), int(times[-1])))
+    return parts
 
 
-def _draw_held(hold: HeldBars) -> list[Trace]:
-    """Line of buying and holding at equal volatility, where there is one."""
-    faint = {"color": ORANGE, "width": 1}
-    return [] if hold.matched is None else [draw_curve(hold.matched, HOLD, faint)]
-
-
-def border(held_out_ns: int | None) -> Layout:
-    """A line where the bars begin that were held out."""
-    return {} if held_out_ns is None else upright(held_out_ns / 1e6, "held out", side="left")
+def _draw_held(holding: Account, curve: Curve) -> tuple[list[Trace], str]:
+    """Buying and holding at the volatility of a curve: its line where there is one, and its end."""
+    matched, ends = match_hold(holding, curve)
+    unscaled = f"unscaled at {number(ends)}"
+    if matched is None:
+        return [], f"buying and holding {unscaled}"
+    end = number(float(matched.value[-1]))
+    sentence = f"buying and holding at equal volatility at {end} ({unscaled})"
+    return [draw_curve(matched, HOLD, {"color": draw.ORANGE, "width": 1})], sentence
 
 
 def draw_accounts(curves: Sequence[tuple[str, Curve]]) -> Chart:
     """Equity and drawdown of an account, and of its components alone, by their names."""
-    colours = (BLUE, ORANGE, GREEN, PURPLE, RED, GREY)
+    colours = (draw.BLUE, draw.ORANGE, draw.GREEN, draw.PURPLE, draw.RED, draw.GREY)
     data = [
         trace
         for number_of, (label, curve) in enumerate(curves)
         for trace in _curve(curve, label, colours[number_of % len(colours)], shape="hv")
     ]
     alt = "; ".join(f"{label} ends at {number(float(curve.value[-1]))}" for label, curve in curves)
-    return Chart("equity and drawdown", alt, data, EQUITY_LAYOUT)
-
-
-def equity(curve: Curve, label: str) -> Chart:
-    """Equity and drawdown of one individual."""
-    data = _curve(curve, label, BLUE, shape="hv")
-    ends = float(curve.value[-1])
-    alt = (
-        f"{label}: equity ends at {number(ends)} after "
-        f"{format_count(len(curve.value) - 1, 'trade')}, "
-        f"its deepest drawdown is {fraction(float(-drawdown(curve).min()))}"
-    )
     return Chart("equity and drawdown", alt, data, EQUITY_LAYOUT)
 
 
@@ -197,7 +280,7 @@ def monthly(years: Ints, table: Floats, label: str, held: Floats | None = None) 
         "z": percent,
         "zmin": -reach,
         "zmax": reach,
-        "colorscale": RED_TO_GREEN,
+        "colorscale": draw.RED_TO_GREEN,
         "showscale": False,
         "xgap": 2,
         "ygap": 2,
@@ -224,44 +307,23 @@ def monthly(years: Ints, table: Floats, label: str, held: Floats | None = None) 
     )
 
 
-def sharpe_over_time(days: Ints, ratios: Floats, label: str) -> Chart:
-    """Sharpe ratio a day over the days up to each [D], from day `SHARPE_DAYS` on."""
-    at = np.arange(0, len(ratios), max(-(-len(ratios) // MOST_SHARPES), 1))
-    x = milliseconds(days[len(days) - len(ratios) :] * NS_PER_DAY)
-    line = {"color": BLUE, "width": 2}
-    data = scatter("lines", x[at], ratios[at], line=line, name=label, connectgaps=False)
-    known = ratios[np.isfinite(ratios)]
-    alt = f"{label}: the R of each day over the {SHARPE_DAYS} days with bars up to it, per day"
-    if len(known):
-        alt += f"; between {number(float(known.min()))} and {number(float(known.max()))}"
-        alt += f", above 0 on {fraction(float((known > 0).mean()))} of days"
-    else:
-        alt += "; undefined: fewer days, or no trade in them"
-    layout = {
-        "xaxis": {"type": "date", "automargin": True},
-        "yaxis": axis("sharpe a day", zeroline=True, zerolinewidth=2),
-        "showlegend": False,
-    }
-    return Chart(f"rolling sharpe, {SHARPE_DAYS} days", alt, [data], layout)
-
-
 def _curve(
-    curve: Curve, label: str, colour: str, *, shape: str, most: int = MOST_POINTS
+    curve: Curve, label: str, colour: str, *, shape: str, most: int = draw.MOST_POINTS
 ) -> list[Trace]:
     """A line of equity and the drawdown below it."""
     fallen = drawdown(curve)
     lines = ((curve.value, "y", {"width": 2}), (fallen, "y2", {"width": 1}))
     traces: list[Trace] = []
     for values, y_axis, width in lines:
-        at = select_plot_points(values, max(most, MOST_POINTS))
+        at = draw.select_plot_points(values, max(most, draw.MOST_POINTS))
         traces.append(
-            scatter(
+            draw.scatter(
                 "lines",
-                milliseconds(curve.time_ns[at]),
+                draw.milliseconds(curve.time_ns[at]),
                 values[at],
                 yaxis=y_axis,
-                name=name(label),
-                legendgroup=name(label),
+                name=draw.name(label),
+                legendgroup=draw.name(label),
                 showlegend=y_axis == "y",
                 line={"color": colour, "shape": shape, **width},
             )
@@ -271,58 +333,42 @@ def _curve(
 
 def draw_curve(curve: Curve, label: str, line: Layout) -> Trace:
     """A curve as one line."""
-    at = select_plot_points(curve.value)
-    times = milliseconds(curve.time_ns[at])
-    return scatter("lines", times, curve.value[at], line=line, name=label)
+    at = draw.select_plot_points(curve.value)
+    times = draw.milliseconds(curve.time_ns[at])
+    return draw.scatter("lines", times, curve.value[at], line=line, name=label)
 
 
-def _mark_borders(borders_ns: Sequence[int], colour: str) -> Layout:
+def _mark_borders(borders_ns: Sequence[int]) -> Layout:
     """Layout of an equity curve with a dotted line at each of some times."""
-    dotted = {"color": colour, "width": 1, "dash": "dot"}
-    lines = [
-        {"type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": 1, "line": dotted}
-        for x in (border / 1e6 for border in borders_ns)
-    ]
+    dotted = {"color": draw.GREY, "width": 1, "dash": "dot"}
+    whole = {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "line": dotted}
     return {
-        "xaxis": {"type": "date", "automargin": True},
-        "yaxis": axis("equity", tickformat=".2f"),
+        "xaxis": draw.DATES,
+        "yaxis": draw.axis("equity", tickformat=".2f"),
         "showlegend": False,
-        "shapes": lines,
+        "shapes": [{**whole, "x0": x / 1e6, "x1": x / 1e6} for x in borders_ns],
     }
 
 
 def _shade(part: BarsPart, kind: int) -> Layout:
     """A band over the time of a part."""
     ends = {"x0": part.start_ns / 1e6, "x1": part.end_ns / 1e6, "y0": 0, "y1": 1}
-    fill = SHADES[kind % len(SHADES)]
-    return {
-        "type": "rect",
-        "yref": "paper",
-        "layer": "below",
-        "line": {"width": 0},
-        "fillcolor": fill,
-        **ends,
-    }
+    look = {"layer": "below", "line": {"width": 0}, "fillcolor": SHADES[kind % len(SHADES)]}
+    return {"type": "rect", "yref": "paper", **look, **ends}
 
 
 def _label(part: BarsPart) -> Layout:
     """The name of a part, at its top left."""
-    anchor = {
-        "x": part.start_ns / 1e6,
-        "xanchor": "left",
-        "y": 1,
-        "yref": "paper",
-        "yanchor": "top",
-    }
-    return {**anchor, "text": part.name, "showarrow": False, "font": {"size": 11}}
+    place = {"x": part.start_ns / 1e6, "xanchor": "left", "y": 1, "yref": "paper", "yanchor": "top"}
+    return {**place, "text": part.name, "showarrow": False, "font": {"size": 11}}
 
 
 def _join_curves(curves: Sequence[Curve]) -> tuple[Floats, Floats]:
     """Many lines as one, a gap after each."""
     x, y = [], []
     for curve in curves:
-        at = select_plot_points(curve.value, MOST_OTHER_POINTS)
-        x.append(np.append(milliseconds(curve.time_ns[at]), np.nan))
+        at = draw.select_plot_points(curve.value, MOST_OTHER_POINTS)
+        x.append(np.append(draw.milliseconds(curve.time_ns[at]), np.nan))
         y.append(np.append(curve.value[at], np.nan))
     return np.concatenate(x), np.concatenate(y)
 

@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from data.plain import methods_take_plain
+from optimizer.errors import ConfigError
+from optimizer.report.tables import Tables
+from optimizer.report.trades import Trades
 from optimizer.search.generation import Floats
 
 if TYPE_CHECKING:
@@ -49,6 +53,9 @@ TO_GREEN = [[0.0, NEUTRAL], [1.0, GREEN]]
 LEGEND = {"orientation": "h", "y": 1.02, "yanchor": "bottom"}
 """A legend in a line above the chart."""
 
+DATES = {"type": "date", "automargin": True}
+"""An axis of times."""
+
 MOST_CHARACTERS = 60
 """Longer names are cut in charts; tables hold them whole."""
 
@@ -74,6 +81,20 @@ class Chart:
         return Figure(data=list(self.data), layout=layout)
 
 
+class RunCharts:
+    """Charts of one run; `trades` are those of members, where they are known already."""
+
+    def __init_subclass__(cls) -> None:
+        methods_take_plain(ConfigError)(cls)
+
+    def __init__(self, run: Tables, trades: Mapping[int, Trades] | None = None) -> None:
+        self._run, self._known = run, trades or {}
+
+    def _trades(self, member: int) -> Trades:
+        known = self._known.get(member)
+        return self._run.trade_columns(member) if known is None else known
+
+
 def name(text: object) -> str:
     """A name as plotly shows it: its marks of style do nothing, and it is not too long."""
     whole = str(text)
@@ -81,15 +102,14 @@ def name(text: object) -> str:
     return html.escape(cut, quote=False)
 
 
-def words(identifier: str) -> str:
-    """An identifier as words, its underscores spaces; a formula as it is."""
-    is_formula = any(sign in identifier for sign in " (")
-    return identifier if is_formula else identifier.replace("_", " ")
-
-
 def axis(title: str, **more: object) -> Layout:
     """An axis with a title."""
     return {"title": {"text": name(title)}, "automargin": True, **more}
+
+
+def line(x: object, y: object, colour: str, label: str, width: float = 2, **more: object) -> Trace:
+    """A line of a colour, by the name in the legend."""
+    return scatter("lines", x, y, line={"color": colour, "width": width}, name=label, **more)
 
 
 def scatter(mode: str, x: object = None, y: object = None, **more: object) -> Trace:

@@ -4,9 +4,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from optimizer.formatting import format_count, is_fraction, metric
-from optimizer.report.charts.chart import BLUE, SCALE, Chart, axis, name, scatter, words
+from optimizer.errors import ConfigError
+from optimizer.formatting import format_count, is_fraction, metric, words
+from optimizer.report.charts.chart import BLUE, SCALE, Chart, RunCharts, axis, name, scatter
+from optimizer.report.tables import Tables
 from optimizer.search.generation import Floats
+from strategy.errors import unknown
 
 PERCENT = ".2~%"
 """Percent with the digits that tell two marks apart."""
@@ -34,7 +37,7 @@ def front_2d(columns: Mapping[str, Floats], x: str, y: str, colour: str | None) 
         columns[x],
         columns[y],
         customdata=members,
-        text=hover_texts(columns, [x, y] if colour is None else [x, y, colour]),
+        text=_hover_texts(columns, [x, y] if colour is None else [x, y, colour]),
         hoverinfo="text",
         marker=marker,
         name="front",
@@ -47,88 +50,106 @@ def front_2d(columns: Mapping[str, Floats], x: str, y: str, colour: str | None) 
     return Chart(f"{words(y)} against {words(x)}", alt, [data], layout)
 
 
-def front_3d(columns: Mapping[str, Floats], names: Sequence[str]) -> Chart:
-    """Members of a front by three objectives, which can be turned.
+class FrontCharts(RunCharts):
+    """Charts of the members of a run's front; `customdata` of a mark is its member."""
 
-    `columns` maps names to values [F]; `customdata` of a point is its member.
-    """
-    x, y, z = names
-    members = np.arange(len(columns[x]))
-    data = {
-        "type": "scatter3d",
-        "mode": "markers",
-        "x": columns[x],
-        "y": columns[y],
-        "z": columns[z],
-        "customdata": members,
-        "text": hover_texts(columns, names),
-        "hoverinfo": "text",
-        "marker": {"size": 5, "color": columns[z], "colorscale": SCALE},
-        "name": "front",
-    }
-    axes = {
-        f"{direction}axis": {k: v for k, v in metric_axis(n).items() if k != "automargin"}
-        for direction, n in zip("xyz", names, strict=True)
-    }
-    alt = f"{format_count(len(members), 'member')}; " + "; ".join(_span(columns, n) for n in names)
-    camera = {"eye": {"x": 1.7, "y": 1.6, "z": 0.7}, "center": {"z": -0.12}}
-    scene = {**axes, "camera": camera, "aspectmode": "cube"}
-    layout = {"scene": scene, "hovermode": "closest", "margin": {"l": 0, "r": 0, "t": 0, "b": 0}}
-    return Chart("three objectives", alt, [data], layout)
+    def front(self, x: str | None = None, y: str | None = None, colour: str | None = None) -> Chart:
+        """Members of the front by two numbers, any columns of ``run.front``.
 
+        The last and the first objective unless others are named.
+        """
+        columns = collect_front_columns(self._run)
+        first, *others = self._run.objectives
+        x = x or (others[-1] if others else "trades")
+        y = y or first
+        free = [name for name in self._run.objectives if name not in (x, y)]
+        colour = colour or (free[0] if free else None)
+        for column in filter(None, (x, y, colour)):
+            if column not in columns:
+                raise ConfigError(unknown("column", column, list(columns)))
+        return front_2d(columns, x, y, colour)
 
-def parallel(
-    columns: Mapping[str, Floats],
-    names: Sequence[str],
-    colour: str,
-    options: Mapping[str, Sequence[str]] | None = None,
-) -> Chart:
-    """A line a member through all its genes and objectives, each on a scale of its own.
+    def front_3d(self) -> Chart:
+        """Members of the front by their first three objectives."""
+        run, names = self._run, self._run.objectives[:3]
+        if len(names) < 3:
+            raise ConfigError(f"run '{run.id}' has {len(names)} objectives, 3 are needed")
+        columns = collect_front_columns(run)
+        axes = {
+            f"{direction}axis": {k: v for k, v in metric_axis(n).items() if k != "automargin"}
+            for direction, n in zip("xyz", names, strict=True)
+        }
+        data = {
+            "type": "scatter3d",
+            "mode": "markers",
+            **{place: columns[n] for place, n in zip("xyz", names, strict=True)},
+            "customdata": np.arange(len(run.members)),
+            "text": _hover_texts(columns, names),
+            "hoverinfo": "text",
+            "marker": {"size": 5, "color": columns[names[2]], "colorscale": SCALE},
+            "name": "front",
+        }
+        members = format_count(len(run.members), "member")
+        alt = f"{members}; " + "; ".join(_span(columns, n) for n in names)
+        camera = {"eye": {"x": 1.7, "y": 1.6, "z": 0.7}, "center": {"z": -0.12}}
+        scene = {**axes, "camera": camera, "aspectmode": "cube"}
+        margin = dict.fromkeys("lrtb", 0)
+        layout = {"scene": scene, "hovermode": "closest", "margin": margin}
+        return Chart("three objectives", alt, [data], layout)
 
-    `columns` maps genes and objectives to values [F], of which `options` names those that are
-    numbers of options; `customdata` of a line is its member.
-    With more than `MOST_LINES` members an even choice of them is drawn, as `alt` notes.
-    """
-    n_members = len(columns[colour])
-    chosen = np.unique(
-        np.linspace(0, max(n_members - 1, 0), min(n_members, MOST_LINES)).astype(np.int64)
-    )
-    scaled = np.stack([_unit(columns[objective]) for objective in names], axis=1)  # [F, N]
-    shade = _unit(columns[colour])
-    titles = [name(words(objective)) for objective in names]
-    data = [
-        scatter(
-            "lines+markers",
-            titles,
-            scaled[member],
-            customdata=np.full(len(names), member),
-            text=[
-                f"member {member}<br>{name(words(n))} "
-                + _format_value(n, float(columns[n][member]), options or {})
-                for n in names
-            ],
-            hoverinfo="text",
-            line={"width": 1.2, "color": _mix_colour(float(shade[member]))},
-            marker={"size": 4},
-            opacity=0.75,
-            showlegend=False,
-            meta={"member": member},
+    def parallel(self) -> Chart:
+        """Members of the front as lines through all their genes and objectives.
+
+        Each on a scale of its own; of more than `MOST_LINES` members an even choice.
+        """
+        run, columns = self._run, collect_front_columns(self._run)
+        names, options = (*run.genes, *run.objectives), run.header.options
+        total = len(run.members)
+        chosen = np.unique(np.linspace(0, total - 1, min(total, MOST_LINES)).astype(np.int64))
+        scaled = np.stack([_unit(columns[n]) for n in names], axis=1)  # [F, N]
+        shade = _unit(columns[run.objectives[0]])
+        titles = [name(words(n)) for n in names]
+        data = [
+            scatter(
+                "lines+markers",
+                titles,
+                scaled[member],
+                customdata=np.full(len(names), member),
+                text=[
+                    f"member {member}<br>{title} "
+                    + _format_value(n, float(columns[n][member]), options)
+                    for n, title in zip(names, titles, strict=True)
+                ],
+                hoverinfo="text",
+                line={"width": 1.2, "color": _mix_colour(float(shade[member]))},
+                marker={"size": 4},
+                opacity=0.75,
+                showlegend=False,
+                meta={"member": member},
+            )
+            for member in chosen.tolist()
+        ]
+        shown = "" if len(chosen) == total else f", {len(chosen)} of them evenly chosen"
+        alt = (
+            f"{format_count(total, 'member')}{shown}, each a line from the lowest (bottom) to the "
+            "highest (top) value on the front: " + "; ".join(_span(columns, n) for n in names)
         )
-        for member in chosen.tolist()
-    ]
-    shown = "" if len(chosen) == n_members else f", {len(chosen)} of them evenly chosen"
-    alt = (
-        f"{format_count(n_members, 'member')}{shown}, each a line from the lowest (bottom) to the "
-        "highest (top) value on the front: "
-        + "; ".join(_span(columns, objective) for objective in names)
-    )
-    ticks = {"tickvals": [0, 1], "ticktext": ["lowest", "highest"], "range": [-0.05, 1.05]}
-    layout = {
-        "yaxis": axis("on the front", **ticks),
-        "xaxis": {"automargin": True, "tickangle": -35, "type": "category"},
-        "hovermode": "closest",
+        ticks = {"tickvals": [0, 1], "ticktext": ["lowest", "highest"], "range": [-0.05, 1.05]}
+        layout = {
+            "yaxis": axis("on the front", **ticks),
+            "xaxis": {"automargin": True, "tickangle": -35, "type": "category"},
+            "hovermode": "closest",
+        }
+        return Chart("genes and objectives", alt, data, layout)
+
+
+def collect_front_columns(run: Tables) -> dict[str, Floats]:
+    """Every number of the front's members by name, each [F]; of an option its number."""
+    frame, genes = run.front, dict(zip(run.genes, run.genomes.T, strict=True))
+    return {
+        str(name): genes[name] if name in genes else frame[name].to_numpy(np.float64)
+        for name in frame.columns
     }
-    return Chart("genes and objectives", alt, data, layout)
 
 
 def _format_value(column: str, value: float, options: Mapping[str, Sequence[str]]) -> str:
@@ -136,7 +157,7 @@ def _format_value(column: str, value: float, options: Mapping[str, Sequence[str]
     return name(options[column][int(value)]) if column in options else metric(column, value)
 
 
-def hover_texts(columns: Mapping[str, Floats], names: Sequence[str]) -> list[str]:
+def _hover_texts(columns: Mapping[str, Floats], names: Sequence[str]) -> list[str]:
     """Texts beside each member when it is pointed at, [F]."""
     n_members = len(columns[names[0]])
     return [

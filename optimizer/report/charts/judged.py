@@ -4,32 +4,93 @@ from math import nan
 
 import numpy as np
 
+from optimizer.errors import ConfigError
 from optimizer.evidence.figures import Number
 from optimizer.evidence.null import NullKind, NullRecord
-from optimizer.evidence.power import PowerRecord
-from optimizer.evidence.robust import RobustRecord
 from optimizer.formatting import number
-from optimizer.report.charts.chart import (
-    BLUE,
-    LEGEND,
-    ORANGE,
-    PURPLE,
-    Chart,
-    Layout,
-    Trace,
-    axis,
-    bar,
-    scatter,
-    upright,
-)
+from optimizer.report.charts import chart as draw
+from optimizer.report.charts.chart import Chart, Layout, RunCharts, Trace
 
 BARS = 30
 """Of a histogram."""
 
 CURVE_POINTS = 41
 
-PATTERNS = {"shuffled": (BLUE, ""), "mirrored": (ORANGE, "/")}
+PATTERNS = {"shuffled": (draw.BLUE, ""), "mirrored": (draw.ORANGE, "/")}
 """Colour and hatching of each kind of null market: both together are distinct."""
+
+
+class EvidenceCharts(RunCharts):
+    """Charts of what a run's judgement has found."""
+
+    def null(self) -> Chart:
+        """Strengths of null searches, and of the pick; of null schedules where there are some."""
+        judgement = self._run.judgement
+        made = None if judgement is None else judgement.schedule
+        if made is not None and made.null is not None:
+            return null_strengths(made.null, made.strength, "schedules")
+        if judgement is None or judgement.null is None:
+            raise ConfigError(
+                f"run '{self._run.id}' was not held against null searches: judge it first"
+            )
+        pick = judgement.pick
+        return null_strengths(judgement.null, None if pick is None else pick.strength)
+
+    def power(self) -> Chart:
+        """Shares of markets with a planted edge that the search finds."""
+        judgement = self._run.judgement
+        power = None if judgement is None else judgement.power
+        if power is None:
+            raise ConfigError(
+                f"power of run '{self._run.id}' was not measured yet: measure it first"
+            )
+        strengths = np.linspace(0.0, power.rows[-1].strength, CURVE_POINTS)
+        curve = np.array([(power.find_edge(at), power.find_rate(at)) for at in strengths]).T
+        counted = np.array([(row.edge, row.found / row.markets) for row in power.rows]).T
+        data = [
+            draw.line(curve[0], curve[1], draw.BLUE, "curve"),
+            draw.scatter(
+                "markers", *counted, marker={"color": draw.ORANGE, "size": 9}, name="counted"
+            ),
+        ]
+        layout = {
+            "xaxis": draw.axis("R a trade", rangemode="tozero"),
+            "yaxis": draw.axis("share found", range=[0, 1.05]),
+            "legend": draw.LEGEND,
+        }
+        texts = [f"{row.found} of {row.markets} with {row.edge:g} R" for row in power.rows]
+        return Chart("planted edges that are found", f"found are {', '.join(texts)}", data, layout)
+
+    def at_costs(self) -> Chart:
+        """Strength of the pick at multiples of the costs that were charged."""
+        judgement = self._run.judgement
+        robust = None if judgement is None else judgement.robust
+        if robust is None:
+            raise ConfigError(f"run '{self._run.id}' was not judged yet: judge it first")
+        times = np.array([point.times for point in robust.costs])
+        strengths = [nan if point.strength is None else point.strength for point in robust.costs]
+        stroke = {"color": draw.BLUE, "width": 2}
+        drawn = draw.scatter(
+            "lines+markers", times, np.array(strengths), line=stroke, name="strength"
+        )
+        layout: Layout = {
+            "xaxis": draw.axis("times what was charged"),
+            "yaxis": draw.axis("strength", rangemode="tozero", zeroline=True, zerolinewidth=2),
+            "showlegend": False,
+        }
+        charged = f"as charged ({number(robust.charged_bp)} basis points a side)"
+        named = {0.0: "without costs", 1.0: charged, 2.0: "at twice that"}
+        pairs = zip(robust.costs, strengths, strict=True)
+        texts = [f"{number(s)} {named[at.times]}" for at, s in pairs if at.times in named]
+        alt, even = f"strength {', '.join(texts)}", robust.break_even_bp
+        if even is not None and robust.charged_bp > 0:
+            at = even / robust.charged_bp
+            if 0 <= at <= times.max(initial=0):
+                layout = {**layout, **draw.upright(at, "nothing left ", side="right")}
+            alt += (
+                f"; nothing is left at {number(even)}" if even >= 0 else "; it loses before costs"
+            )
+        return Chart("the pick at other costs", alt, [drawn], layout)
 
 
 def null_strengths(
@@ -56,17 +117,17 @@ def null_strengths(
         colour, hatching = PATTERNS[name]
         marker = {"color": colour, "pattern": {"shape": hatching}}
         label = f"{name} bars"
-        data.append(bar(middle, counts, name=label, marker=marker, opacity=0.7))
+        data.append(draw.bar(middle, counts, name=label, marker=marker, opacity=0.7))
     if pick_strength is not None:
-        ends, line = np.array([pick_strength, pick_strength]), {"color": PURPLE, "width": 4}
-        data.append(scatter("lines", ends, np.array([0, highest]), name=mark, line=line))
+        ends = np.array([pick_strength, pick_strength])
+        data.append(draw.line(ends, np.array([0, highest]), draw.PURPLE, mark, 4))
     layout = {
         # Room for the mark of a pick that is stronger than all of them.
-        "xaxis": axis(number_of, range=[edges[0] - width, edges[-1] + width]),
-        "yaxis": axis(noun),
+        "xaxis": draw.axis(number_of, range=[edges[0] - width, edges[-1] + width]),
+        "yaxis": draw.axis(noun),
         "barmode": "overlay",
         "bargap": 0.05,
-        "legend": LEGEND,
+        "legend": draw.LEGEND,
     }
     alt = "; ".join(
         _null_words(name, kind, noun) for name, kind in kinds.items() if kind is not None
@@ -74,55 +135,6 @@ def null_strengths(
     alt += f"; {mark}{' has' if mark == 'the pick' else ''} {number(pick_strength)}"
     title = "search" if noun == "searches" else "schedule"
     return Chart(f"the same {title} on markets without an edge", alt, data, layout)
-
-
-def edges_found(power: PowerRecord) -> Chart:
-    """Shares of markets with an edge that are found: counted, and by the strength of edges."""
-    strengths = np.linspace(0.0, power.rows[-1].strength, CURVE_POINTS)
-    curve = np.array([(power.find_edge(at), power.find_rate(at)) for at in strengths]).T
-    line = {"color": BLUE, "width": 2}
-    counted = np.array([(row.edge, row.found / row.markets) for row in power.rows]).T
-    data = [
-        scatter("lines", *curve, line=line, name="curve"),
-        scatter("markers", *counted, marker={"color": ORANGE, "size": 9}, name="counted"),
-    ]
-    layout = {
-        "xaxis": axis("R a trade", rangemode="tozero"),
-        "yaxis": axis("share found", range=[0, 1.05]),
-        "legend": LEGEND,
-    }
-    texts = [f"{row.found} of {row.markets} with {row.edge:g} R" for row in power.rows]
-    return Chart("planted edges that are found", f"found are {', '.join(texts)}", data, layout)
-
-
-def strength_at_costs(robust: RobustRecord) -> Chart:
-    """Strength of the pick's trades at multiples of what was charged; 0 is where they end."""
-    times = np.array([point.times for point in robust.costs])
-    strengths = [
-        nan if strength.strength is None else strength.strength for strength in robust.costs
-    ]
-    line = {"color": BLUE, "width": 2}
-    data = [scatter("lines+markers", times, np.array(strengths), line=line, name="strength")]
-    layout: Layout = {
-        "xaxis": axis("times what was charged"),
-        "yaxis": axis("strength", rangemode="tozero", zeroline=True, zerolinewidth=2),
-        "showlegend": False,
-    }
-    charged = f"as charged ({number(robust.charged_bp)} basis points a side)"
-    named = {0.0: "without costs", 1.0: charged, 2.0: "at twice that"}
-    texts = [
-        f"{number(strength)} {named[point.times]}"
-        for point, strength in zip(robust.costs, strengths, strict=True)
-        if point.times in named
-    ]
-    alt = f"strength {', '.join(texts)}"
-    even = robust.break_even_bp
-    if even is not None and robust.charged_bp > 0:
-        at = even / robust.charged_bp
-        if 0 <= at <= times.max(initial=0):
-            layout = {**layout, **upright(at, "nothing left ", side="right")}
-        alt += f"; nothing is left at {number(even)}" if even >= 0 else "; it loses before costs"
-    return Chart("the pick at other costs", alt, data, layout)
 
 
 def _select_strengths(kind: NullKind) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

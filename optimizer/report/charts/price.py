@@ -1,46 +1,36 @@
 """Charts of prices: a whole market with an individual's trades, and one trade bar by bar."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from data.bars import Bars, Window
+from data.bars import Bars
+from data.checks import PRICES
 from engine.accounts.ledger import REASONS
-from optimizer.formatting import format_count, number
-from optimizer.report.charts.chart import (
-    BLUE,
-    GREEN,
-    GREY,
-    LEGEND,
-    OF_ROWS,
-    ORANGE,
-    PURPLE,
-    RED,
-    Chart,
-    Layout,
-    Trace,
-    axis,
-    milliseconds,
-    name,
-    scatter,
-    select_plot_points,
-    words,
-)
-from optimizer.report.trade_marks import list_aims, list_partial_exits
-from optimizer.report.trades import Ints, Trades
+from engine.reference import Reference
+from engine.runtime.compiling.forms import CompiledForm
+from optimizer.formatting import format_count, number, words
+from optimizer.report.charts import chart as draw
+from optimizer.report.charts.account import mark_held_out
+from optimizer.report.charts.chart import Chart, Layout, RunCharts, Trace
+from optimizer.report.pick import require_place
+from optimizer.report.tables import Tables
+from optimizer.report.trades import Ints, Trades, list_aims, list_partial_exits
 from optimizer.run.backtest import list_legs
+from optimizer.run.task import Task
 from optimizer.search.generation import Floats
 
-BARS_AROUND = 40
-"""Bars before and after a trade that its chart shows."""
+MOST_ROWS = 8
+"""Rows that a chart draws; a strategy reads more seldom."""
 
-MOST_MARKS = 1_500
-"""Most trades that are marked in a chart of a whole market."""
+MOST_COMPARED = 20_000
+"""Bars by which it is seen whether a row is a price."""
 
-WAY_MARKER: Trace = {"size": 11, "symbol": ["triangle-up", "x"], "color": BLUE}
-"""Entry and exit of a long in the chart of one trade."""
+NEAR = 2.0
+"""Times the close, or a part of it, that a row of prices is from it."""
 
 
 class DrawnRow(NamedTuple):
@@ -51,27 +41,116 @@ class DrawnRow(NamedTuple):
     is_price: bool  # whether it is drawn on the price; else it has an axis of its own
 
 
-def market(bars: Bars, window: Window) -> Chart:
-    """The closes of a window as a line; of many bars the extremes of each stretch."""
+def find_rows(run: Tables, member: int, series: int) -> list[DrawnRow]:
+    """Rows of a member on a whole series, those of prices first."""
+    task, genes = run.task, run.task.spec.layout.decode(run.genomes[run.check_member(member)])
+    bars = task.markets.series[series]
+    columns = _compute_rows(task, task.markets.series, series, genes)
+    # A row of prices doubles with the prices, and lies near them.
+    few = bars.until(min(len(bars), MOST_COMPARED))
+    doubled = replace(few, **{name: 2.0 * getattr(few, name) for name in PRICES})
+    twice = _compute_rows(task, [doubled], 0, genes)
+    known = {"open", "high", "low", "close"}
+    rows = [
+        DrawnRow(name, values, _is_price(values[: len(few)], twice[name], few.close))
+        for name, values in columns.items()
+        if name not in known and np.isfinite(values).any()
+    ]
+    return sorted(rows, key=lambda row: not row.is_price)[:MOST_ROWS]
+
+
+def _compute_rows(
+    task: Task, series: Sequence[Bars], number: int, genes: Mapping[str, float]
+) -> dict[str, Floats]:
+    reference = Reference(task.spec, series, [], task.costs, form=CompiledForm())
+    return reference.rows(genes, number)
+
+
+def _is_price(values: Floats, doubled: Floats, close: Floats) -> bool:
+    known = np.isfinite(values) & np.isfinite(doubled)
+    if not known.any() or not np.allclose(doubled[known], 2.0 * values[known], rtol=1e-6):
+        return False
+    ratio = float(np.median(values[known] / close[known]))
+    return 1 / NEAR < ratio < NEAR
+
+
+BARS_AROUND = 40
+"""Bars before and after a trade that its chart shows."""
+
+MOST_MARKS = 1_500
+"""Most trades that are marked in a chart of a whole market."""
+
+WAY_MARKER: Trace = {"size": 11, "symbol": ["triangle-up", "x"], "color": draw.BLUE}
+"""Entry and exit of a long in the chart of one trade."""
+
+
+class PriceCharts(RunCharts):
+    """Charts of prices with trades of a run's members."""
+
+    def price(self, member: int, series: int = 0) -> Chart:
+        """Prices of a series with rows of the strategy, entries and exits of a member."""
+        run = self._run
+        frame = draw_market(run, require_place("the run", "series", series, len(run.series)))
+        lines = draw_price_rows(run, member, series)
+        marks = entries_and_exits(self._trades(member), series)
+        return replace(frame, alt=marks.alt, data=[*frame.data, *lines, *marks.data])
+
+    def trade(self, member: int, number: int) -> Chart:
+        """One trade of a member bar by bar, with rows of the strategy.
+
+        `number` is its row in ``run.trades(member)``.
+        """
+        trades = self._trades(member)
+        k = require_place("the member", "trade", number, len(trades))
+        series = int(trades.series[k])
+        bars, rows = self._run.series[series], find_rows(self._run, member, series)
+        first = max(int(trades.signal_bar[k]) - BARS_AROUND, 0)
+        shown = slice(first, min(int(trades.exit_bar[k]) + BARS_AROUND, len(bars) - 1) + 1)
+        prices = {part: getattr(bars, part)[shown] for part in ("open", "high", "low", "close")}
+        held = draw.milliseconds(
+            bars.timestamp[[int(trades.entry_bar[k]), int(trades.exit_bar[k])]]
+        )
+        frame = trade_frame(has_legs=bool(list_legs(trades.details)))
+        candles, stop, target, way, *legs = (dict(trace) for trace in frame.data)
+        candles |= {"x": draw.milliseconds(bars.timestamp[shown]), **prices}
+        begin, end = held.tolist()
+        stops = sorted({float(trades.stop[k]), float(trades.last_stop[k])})
+        stop |= _levels(begin, [(price, end) for price in stops])
+        target |= _levels(begin, [(aim.price, aim.end_ms) for aim in list_aims(trades, k)])
+        way |= {"x": held, "y": np.array([trades.entry[k], trades.exit[k]])}
+        if trades.side[k] < 0:
+            way["marker"] = {**WAY_MARKER, "symbol": ["triangle-down", "x"]}
+        times, exits, _ = list_partial_exits(trades, np.array([k]))
+        for trace in legs:
+            trace |= {"x": times, "y": exits}
+        drawn = [candles, stop, target, way, *legs, *_draw_rows(rows, bars.timestamp, shown)]
+        alt = f"trade {k}: {_describe_trade(trades, k)}"
+        return Chart(f"trade {k}", alt, drawn, _add_axis(frame.layout, rows))
+
+
+def draw_market(run: Tables, series: int) -> Chart:
+    """The closes of a series as a line; of many bars the extremes of each stretch."""
+    bars, window = run.series[series], run.task.markets.ranges[series]
     close = bars.close[window.start : window.end]
-    at = select_plot_points(close)
-    data = scatter(
-        "lines",
-        milliseconds(bars.timestamp[window.start + at]),
-        close[at],
-        line={"color": GREY, "width": 1},
-        name="close",
-        hoverinfo="skip",
-    )
+    at = draw.select_plot_points(close)
+    x = draw.milliseconds(bars.timestamp[window.start + at])
     alt = f"{bars.symbol} closes between {number(float(close.min()))} and "
     alt += f"{number(float(close.max()))}"
     layout = {
-        "xaxis": {"type": "date", "automargin": True},
-        "yaxis": axis("price"),
-        "legend": LEGEND,
+        "xaxis": draw.DATES,
+        "yaxis": draw.axis("price"),
+        "legend": draw.LEGEND,
         "hovermode": "closest",
     }
-    return Chart("price and trades", alt, [data], layout)
+    data = [draw.line(x, close[at], draw.GREY, "close", 1, hoverinfo="skip")]
+    return Chart("price and trades", alt, data, {**layout, **mark_held_out(run, series)})
+
+
+def draw_price_rows(run: Tables, member: int, series: int) -> Sequence[Trace]:
+    """Lines of those rows of a member's strategy that are prices, on a whole series."""
+    window = run.task.markets.ranges[series]
+    rows = [row for row in find_rows(run, member, series) if row.is_price]
+    return _draw_rows(rows, run.series[series].timestamp, slice(window.start, window.end))
 
 
 def entries_and_exits(trades: Trades, series: int) -> Chart:
@@ -86,111 +165,84 @@ def entries_and_exits(trades: Trades, series: int) -> Chart:
         chosen = in_series[np.linspace(0, len(in_series) - 1, MOST_MARKS).astype(np.int64)]
     won = trades.r[chosen] > 0
     shorts = chosen[trades.side[chosen] < 0]
-    opened, left = milliseconds(trades.entry_ns), milliseconds(trades.exit_ns)
+    opened, left = draw.milliseconds(trades.entry_ns), draw.milliseconds(trades.exit_ns)
     entries = [("entry", chosen[trades.side[chosen] > 0], "triangle-up")]
     if len(shorts):
         entries.append(("entry of a short", shorts, "triangle-down"))
+    left_with = (("gain", chosen[won], draw.GREEN), ("loss", chosen[~won], draw.RED))
     data = [
-        *(
-            _marks(label, opened[part], trades.entry[part], part, BLUE, symbol)
-            for label, part, symbol in entries
-        ),
-        *(
-            _marks(label, left[part], trades.exit[part], part, colour, "circle")
-            for label, part, colour in (
-                ("exit with a gain", chosen[won], GREEN),
-                ("exit with a loss", chosen[~won], RED),
-            )
-        ),
+        _marks(label, opened[part], trades.entry[part], part, draw.BLUE, symbol)
+        for label, part, symbol in entries
+    ]
+    data += [
+        _marks(f"exit with a {label}", left[part], trades.exit[part], part, colour, "circle")
+        for label, part, colour in left_with
     ]
     partial = list_partial_exits(trades, chosen)
     if len(partial[0]):
         # Below the others, which they would cover.
-        data.insert(0, _marks("partial exit", *partial, PURPLE, "diamond"))
+        data.insert(0, _marks("partial exit", *partial, draw.PURPLE, "diamond"))
     alt = format_count(len(in_series), "trade")
     if len(chosen) < len(in_series):
         alt += f", {len(chosen):,} of them, evenly chosen, are marked; the table holds all"
     return Chart("price and trades", alt, data)
 
 
-def draw_rows(rows: Sequence[DrawnRow], times: Ints, bars: slice) -> list[Trace]:
+def _draw_rows(rows: Sequence[DrawnRow], times: Ints, bars: slice) -> list[Trace]:
     """Lines of rows at some bars; rows of another scale than prices below, one of them shown."""
     lines: list[Trace] = []
-    n_below = 0
     for nth, row in enumerate(rows):
         values = row.values[bars]
-        at = select_plot_points(np.where(np.isfinite(values), values, 0.0))
-        line = {"color": OF_ROWS[nth % len(OF_ROWS)], "width": 1.5}
-        below = {} if row.is_price else {"yaxis": "y2"}
-        if not row.is_price:
-            below |= {"visible": "legendonly"} if n_below else {}
-            n_below += 1
-        x = milliseconds(times[bars][at])
-        lines.append(scatter("lines", x, values[at], name=name(row.name), line=line, **below))
+        at = draw.select_plot_points(np.where(np.isfinite(values), values, 0.0))
+        has_one = any("yaxis" in drawn for drawn in lines)
+        hidden = {"visible": "legendonly"} if has_one else {}
+        below = {} if row.is_price else {"yaxis": "y2", **hidden}
+        x, colour = draw.milliseconds(times[bars][at]), draw.OF_ROWS[nth % len(draw.OF_ROWS)]
+        lines.append(draw.line(x, values[at], colour, draw.name(row.name), 1.5, **below))
     return lines
 
 
-def add_axis(layout: Layout, rows: Sequence[DrawnRow]) -> Layout:
+def _add_axis(layout: Layout, rows: Sequence[DrawnRow]) -> Layout:
     """A layout with an axis below for rows of another scale than prices, where there are some."""
     if all(row.is_price for row in rows):
         return layout
     xaxis = {**cast("Layout", layout["xaxis"]), "anchor": "y2"}
     yaxis = {**cast("Layout", layout["yaxis"]), "domain": [0.32, 1.0]}
-    return {**layout, "xaxis": xaxis, "yaxis": yaxis, "yaxis2": axis("row", domain=[0.0, 0.26])}
-
-
-def trade(bars: Bars, trades: Trades, number_of_trade: int, rows: Sequence[DrawnRow] = ()) -> Chart:
-    """One trade bar by bar: its entry, stops, exits, and each target for as long as it stood.
-
-    `rows` of its strategy are drawn with it.
-    """
-    k = number_of_trade
-    first = max(int(trades.signal_bar[k]) - BARS_AROUND, 0)
-    last = min(int(trades.exit_bar[k]) + BARS_AROUND, len(bars) - 1)
-    x = milliseconds(bars.timestamp[first : last + 1])
-    prices = {part: getattr(bars, part)[first : last + 1] for part in ("open", "high", "low")}
-    held = milliseconds(bars.timestamp[[int(trades.entry_bar[k]), int(trades.exit_bar[k])]])
-    frame = trade_frame(has_legs=bool(list_legs(trades.details)))
-    candles, stop, target, way, *legs = (dict(trace) for trace in frame.data)
-    candles |= {"x": x, **prices, "close": bars.close[first : last + 1]}
-    begin, end = held.tolist()
-    stops = sorted({float(trades.stop[k]), float(trades.last_stop[k])})
-    stop |= _levels(begin, [(price, end) for price in stops])
-    target |= _levels(begin, [(aim.price, aim.end_ms) for aim in list_aims(trades, k)])
-    way |= {"x": held, "y": np.array([trades.entry[k], trades.exit[k]])}
-    if trades.side[k] < 0:
-        way["marker"] = {**WAY_MARKER, "symbol": ["triangle-down", "x"]}
-    times, exits, _ = list_partial_exits(trades, np.array([k]))
-    for trace in legs:
-        trace |= {"x": times, "y": exits}
-    alt = f"trade {k}: {_describe_trade(trades, k)}"
-    lines = draw_rows(rows, bars.timestamp, slice(first, last + 1))
-    drawn = [candles, stop, target, way, *legs, *lines]
-    return Chart(f"trade {k}", alt, drawn, add_axis(frame.layout, rows))
+    return {
+        **layout,
+        "xaxis": xaxis,
+        "yaxis": yaxis,
+        "yaxis2": draw.axis("row", domain=[0.0, 0.26]),
+    }
 
 
 def trade_frame(*, has_legs: bool) -> Chart:
     """The chart of a trade without its numbers: bars, stop, target, and the way through it."""
 
     def draw_dashed_line(label: str, colour: str) -> Trace:
-        return scatter("lines", name=label, line={"color": colour, "width": 2, "dash": "dash"})
+        return draw.scatter("lines", name=label, line={"color": colour, "width": 2, "dash": "dash"})
 
     candles: Trace = {
         "type": "candlestick",
         "name": "bars",
-        "increasing": {"line": {"color": GREEN, "width": 1}},
-        "decreasing": {"line": {"color": RED, "width": 1}},
+        "increasing": {"line": {"color": draw.GREEN, "width": 1}},
+        "decreasing": {"line": {"color": draw.RED, "width": 1}},
     }
-    line = {"color": BLUE, "width": 2}
-    way = scatter("lines+markers", name="entry and exit", line=line, marker=WAY_MARKER)
-    data = [candles, draw_dashed_line("stop", ORANGE), draw_dashed_line("target", PURPLE), way]
+    stroke = {"color": draw.BLUE, "width": 2}
+    way = draw.scatter("lines+markers", name="entry and exit", line=stroke, marker=WAY_MARKER)
+    data = [
+        candles,
+        draw_dashed_line("stop", draw.ORANGE),
+        draw_dashed_line("target", draw.PURPLE),
+        way,
+    ]
     if has_legs:
-        mark = {"size": 10, "symbol": "diamond", "color": PURPLE}
-        data.append(scatter("markers", name="partial exits", marker=mark))
+        mark = {"size": 10, "symbol": "diamond", "color": draw.PURPLE}
+        data.append(draw.scatter("markers", name="partial exits", marker=mark))
     layout = {
         "xaxis": {"type": "date", "rangeslider": {"visible": False}, "automargin": True},
-        "yaxis": axis("price"),
-        "legend": LEGEND,
+        "yaxis": draw.axis("price"),
+        "legend": draw.LEGEND,
         "hovermode": "closest",
     }
     return Chart("one trade", "", data, layout)
@@ -232,7 +284,7 @@ def _marks(
     colour: str,
     symbol: str,
 ) -> Trace:
-    return scatter(
+    return draw.scatter(
         "markers",
         time_ms,
         price,

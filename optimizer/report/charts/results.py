@@ -4,25 +4,27 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from engine.accounts.costs import Costs
+from optimizer.errors import ConfigError
 from optimizer.formatting import evenly, format_count, number
-from optimizer.report.charts.chart import (
-    BLUE,
-    GREEN,
-    LEGEND,
-    MOST_POINTS,
-    ORANGE,
-    RED,
-    Chart,
-    Layout,
-    Trace,
-    axis,
-    bar,
-    name,
-    scatter,
+from optimizer.report.charts import chart as draw
+from optimizer.report.charts.chart import Chart, Layout, RunCharts, Trace
+from optimizer.report.tables import Tables
+from optimizer.report.trades import (
+    PAYMENTS,
+    Bools,
+    Groups,
+    Trades,
+    by_hour,
+    by_label,
+    by_reason,
+    by_side,
+    by_weekday,
+    compute_cost_facts,
+    measure_excursions,
 )
-from optimizer.report.trades import Bools, CostFacts, Groups, Trades
 from optimizer.search.generation import Floats
+from optimizer.store.result import choose_noun
+from strategy.errors import unknown
 
 Grouping = Callable[[Trades, Bools], Groups]
 
@@ -35,44 +37,100 @@ OUTERMOST_R = 15.0
 MOST_GROUPS = 30
 """Most groups that a chart of bars shows apart."""
 
+GROUPS: dict[str, tuple[Grouping, str, str]] = {
+    "hour": (by_hour, "results by hour, UTC", "sum_r"),
+    "weekday": (by_weekday, "results by weekday", "sum_r"),
+    "reason": (by_reason, "exits by reason", "trades"),
+    "side": (by_side, "results by side", "sum_r"),
+}
+"""Keys that trades are grouped by beside their symbol, with title and measure."""
 
-def distribution(trades: Trades) -> Chart:
-    """How results are spread, in bars of `BIN_R`."""
-    edges = np.arange(-OUTERMOST_R, OUTERMOST_R + BIN_R, BIN_R)
-    middle = edges[:-1] + BIN_R / 2
-    r = np.clip(trades.r, -OUTERMOST_R, OUTERMOST_R - 1e-9)
-    everything, _ = np.histogram(r, bins=edges)
-    used = np.flatnonzero(everything)
-    kept = slice(used[0], used[-1] + 1) if len(used) else slice(0, 0)
-    data: list[Trace] = []
-    for label, chosen, colour in split_by_sample(trades):
-        counts, _ = np.histogram(r[chosen], bins=edges)
-        signs = [GREEN if value > 0 else RED for value in middle[kept].tolist()]
-        data.append(
-            bar(
+
+class ResultCharts(RunCharts):
+    """Charts of the results of a member's trades."""
+
+    def excursions(self, member: int) -> Chart:
+        """How far each trade of a member went for it and against it (MFE and MAE), and its R."""
+        trades = self._trades(member)
+        return excursions(trades.r, *measure_excursions(trades, self._run.series))
+
+    def distribution(self, member: int) -> Chart:
+        """How the results of a member's trades are spread."""
+        trades = self._trades(member)
+        edges = np.arange(-OUTERMOST_R, OUTERMOST_R + BIN_R, BIN_R)
+        middle = edges[:-1] + BIN_R / 2
+        r = np.clip(trades.r, -OUTERMOST_R, OUTERMOST_R - 1e-9)
+        everything, _ = np.histogram(r, bins=edges)
+        used = np.flatnonzero(everything)
+        kept = slice(used[0], used[-1] + 1) if len(used) else slice(0, 0)
+        signs = [draw.GREEN if value > 0 else draw.RED for value in middle[kept].tolist()]
+        data = [
+            draw.bar(
                 middle[kept],
-                counts[kept],
+                np.histogram(r[chosen], bins=edges)[0][kept],
                 name=label,
                 marker={"color": colour or signs},
                 hovertemplate=f"%{{x:.3f}} R: %{{y}} trades<extra>{label}</extra>",
             )
+            for label, chosen, colour in _split_by_sample(trades)
+        ]
+        axes = {"xaxis": draw.axis("result in R"), "yaxis": draw.axis("trades")}
+        layout = {**axes, "bargap": 0.05, "barmode": "stack", **_legend(data)}
+        return Chart("distribution of results", _spread_words(trades), data, layout)
+
+    def by(self, member: int, group: str) -> Chart:
+        """Results of a member by hour, weekday, symbol, side, or exits by reason."""
+        trades = self._trades(member)
+        if group == "symbol":
+            return _draw_labels(self._run, trades)
+        if group not in GROUPS:
+            raise ConfigError(unknown("group", group, list(GROUPS)))
+        return _draw_groups(trades, *GROUPS[group])
+
+    def costs(self, member: int) -> Chart:
+        """Costs of a member's trading in-sample, and at which of them nothing would be left."""
+        trades, costs = self._trades(member), self._run.task.costs
+        chosen = ~trades.is_held_out
+        facts, has_trades = compute_cost_facts(trades, chosen, costs), bool(chosen.any())
+        paid, before = costs.per_side * 10_000, facts.gross_r - facts.held_r
+        furthest = max(2 * paid, 10.0, 1.3 * facts.break_even_bp if has_trades else 0.0)
+        x = np.linspace(0.0, furthest, 41)
+        per_bp = facts.cost_r / paid if paid else 0.0
+        if not paid and has_trades and facts.break_even_bp:
+            per_bp = before / facts.break_even_bp
+        traded, mark = (
+            (np.array([paid]), np.array([facts.net_r])),
+            {"color": draw.ORANGE, "size": 11},
         )
-    layout = {
-        "xaxis": axis("result in R"),
-        "yaxis": axis("trades"),
-        "bargap": 0.05,
-        "barmode": "stack",
-        **_legend(data),
-    }
-    return Chart("distribution of results", _spread_words(trades), data, layout)
+        data = [
+            draw.line(x, before - per_bp * x, draw.BLUE, "sum of R"),
+            draw.scatter("markers", *traded, marker=mark, name="as traded"),
+        ]
+        alt = "no trade, no cost"
+        if has_trades:
+            held = f"{number(facts.held_r)} R of fees a unit, funding and borrowing, "
+            alt = (
+                f"{number(facts.gross_r)} R before costs, {number(facts.cost_r)} R of costs, "
+                f"{held * bool(facts.held_r)}{number(facts.net_r)} R left; nothing would be left "
+                f"at {number(facts.break_even_bp)} basis points a side, {number(paid)} were paid"
+            )
+        is_charged = PAYMENTS.keys() & trades.details.keys()
+        if not is_charged and (trades.side[chosen] < 0).any():
+            alt += "; borrowing and funding of shorts are not charged"
+        layout = {
+            "xaxis": draw.axis("fee and slippage a side, basis points"),
+            "yaxis": draw.axis("sum of R", zeroline=True, zerolinewidth=2),
+            "legend": draw.LEGEND,
+        }
+        return Chart("costs", alt, data, layout)
 
 
 def excursions(r: Floats, best: Floats, worst: Floats) -> Chart:
     """How far each trade [K] went for it and against it, by its result, all in R."""
-    at = evenly(len(r), MOST_POINTS)
-    reaches = (("for it (MFE)", best, GREEN), ("against it (MAE)", worst, RED))
+    at = evenly(len(r), draw.MOST_POINTS)
+    reaches = (("for it (MFE)", best, draw.GREEN), ("against it (MAE)", worst, draw.RED))
     data = [
-        scatter(
+        draw.scatter(
             "markers",
             r[at],
             reach[at],
@@ -83,7 +141,11 @@ def excursions(r: Floats, best: Floats, worst: Floats) -> Chart:
         )
         for label, reach, colour in reaches
     ]
-    layout = {"xaxis": axis("result in R"), "yaxis": axis("R while it was open"), "legend": LEGEND}
+    layout = {
+        "xaxis": draw.axis("result in R"),
+        "yaxis": draw.axis("R while it was open"),
+        "legend": draw.LEGEND,
+    }
     alt = format_count(len(r), "trade")
     if len(r):
         gave = number(float((best - r).mean()))
@@ -92,7 +154,7 @@ def excursions(r: Floats, best: Floats, worst: Floats) -> Chart:
     return Chart("how far trades went", alt, data, layout)
 
 
-def split_by_sample(trades: Trades) -> list[tuple[str, Bools, str]]:
+def _split_by_sample(trades: Trades) -> list[tuple[str, Bools, str]]:
     """In-sample and held-out trades apart, where there are both.
 
     For each part its name, which trades are in it, and its colour: empty for a single part,
@@ -100,44 +162,57 @@ def split_by_sample(trades: Trades) -> list[tuple[str, Bools, str]]:
     """
     if not trades.has_held_out:
         return [("", np.ones(len(trades), np.bool_), "")]
-    return [("in-sample", ~trades.is_held_out, BLUE), ("held out", trades.is_held_out, ORANGE)]
+    return [
+        ("in-sample", ~trades.is_held_out, draw.BLUE),
+        ("held out", trades.is_held_out, draw.ORANGE),
+    ]
 
 
-def draw_group_results(
-    trades: Trades, group: Grouping, title: str, *, show: str = "sum_r"
-) -> Chart:
+def _draw_labels(run: Tables, trades: Trades) -> Chart:
+    """Results of symbols or windows, best in-sample first; of many only the best and the worst."""
+    labels = run.task.markets.labels
+    whole = by_label(trades, ~trades.is_held_out, labels)
+    kept = _find_extremes(whole)
+
+    def group(trades: Trades, chosen: Bools) -> Groups:
+        groups = by_label(trades, chosen, labels)
+        names = tuple(groups.labels[index] for index in kept)
+        return Groups(names, groups.trades[kept], groups.sum_r[kept])
+
+    title = f"results by {choose_noun(run.task.markets.describe())}"
+    if len(kept) < len(whole.labels):
+        title += f", the best and the worst of {len(whole.labels):,}"
+    return _draw_groups(trades, group, title)
+
+
+def _draw_groups(trades: Trades, group: Grouping, title: str, show: str = "sum_r") -> Chart:
     """Results of groups of trades; `group` puts those of a part into the same groups.
 
     `show` is ``"sum_r"`` or ``"trades"``.
     """
     data: list[Trace] = []
     sentences: list[str] = []
-    for label, chosen, colour in split_by_sample(trades):
+    for label, chosen, colour in _split_by_sample(trades):
         groups = group(trades, chosen)
         values = groups.sum_r if show == "sum_r" else groups.trades.astype(np.float64)
-        signs = [GREEN if value > 0 else RED for value in values.tolist()]
+        signs = [draw.GREEN if value > 0 else draw.RED for value in values.tolist()]
         data.append(
-            bar(
-                [name(group_label) for group_label in groups.labels],
+            draw.bar(
+                [draw.name(group_label) for group_label in groups.labels],
                 values,
                 name=label,
                 customdata=groups.trades,
-                marker={"color": colour or (signs if show == "sum_r" else BLUE)},
+                marker={"color": colour or (signs if show == "sum_r" else draw.BLUE)},
                 hovertemplate=f"%{{x}}: %{{y:.4g}}, %{{customdata}} trades<extra>{label}</extra>",
             )
         )
-        sentences.append(
-            f"{label}: {_group_words(groups, show)}" if label else _group_words(groups, show)
-        )
-    layout = {
-        "xaxis": {"type": "category", "automargin": True},
-        "yaxis": axis("sum of R" if show == "sum_r" else "trades"),
-        **_legend(data),
-    }
+        sentences.append(f"{label}: " * bool(label) + _group_words(groups, show))
+    yaxis = draw.axis("sum of R" if show == "sum_r" else "trades")
+    layout = {"xaxis": {"type": "category", "automargin": True}, "yaxis": yaxis, **_legend(data)}
     return Chart(title, "; ".join(sentences), data, layout)
 
 
-def extremes(groups: Groups) -> list[int]:
+def _find_extremes(groups: Groups) -> list[int]:
     """Places of the best and the worst groups, best first; all when they are few.
 
     A group without a trade is neither.
@@ -151,45 +226,9 @@ def extremes(groups: Groups) -> list[int]:
     return [int(index) for index in order]
 
 
-def cost_line(facts: CostFacts, costs: Costs, *, has_trades: bool, is_uncharged: bool) -> Chart:
-    """The sum of R at other costs: where it crosses 0, trading only pays the broker."""
-    paid = costs.per_side * 10_000
-    furthest = max(2 * paid, 10.0, 1.3 * facts.break_even_bp if has_trades else 0.0)
-    x = np.linspace(0.0, furthest, 41)
-    per_bp = facts.cost_r / paid if paid else 0.0
-    before = facts.gross_r - facts.held_r
-    if not paid and has_trades and facts.break_even_bp:
-        per_bp = before / facts.break_even_bp
-    y: Floats = before - per_bp * x
-    line, mark = {"color": BLUE, "width": 2}, {"color": ORANGE, "size": 11}
-    traded = np.array([paid]), np.array([facts.net_r])
-    data = [
-        scatter("lines", x, y, line=line, name="sum of R"),
-        scatter("markers", *traded, marker=mark, name="as traded"),
-    ]
-    alt = "no trade, no cost"
-    held = f"{number(facts.held_r)} R of fees a unit, funding and borrowing, " * bool(facts.held_r)
-    if has_trades:
-        alt = (
-            f"{number(facts.gross_r)} R before costs, {number(facts.cost_r)} R of costs, {held}"
-            f"{number(facts.net_r)} R left; nothing would be left at "
-            f"{number(facts.break_even_bp)} basis points a side, {number(paid)} were paid"
-        )
-    if is_uncharged:
-        alt += "; borrowing and funding of shorts are not charged"
-    layout = {
-        "xaxis": axis("fee and slippage a side, basis points"),
-        "yaxis": axis("sum of R", zeroline=True, zerolinewidth=2),
-        "legend": LEGEND,
-    }
-    return Chart("costs", alt, data, layout)
-
-
 def _legend(data: Sequence[Trace]) -> Layout:
     """A legend where there is more than one trace."""
-    if len(data) < 2:
-        return {"showlegend": False}
-    return {"legend": LEGEND}
+    return {"legend": draw.LEGEND} if len(data) > 1 else {"showlegend": False}
 
 
 def _spread_words(trades: Trades) -> str:

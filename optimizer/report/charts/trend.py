@@ -8,20 +8,8 @@ import numpy as np
 from data.checks import Floats, Ints
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer.formatting import number
-from optimizer.report.charts.chart import (
-    BLUE,
-    COLOURS,
-    GREEN,
-    GREY,
-    LEGEND,
-    RED,
-    RED_TO_GREEN,
-    Chart,
-    Trace,
-    axis,
-    milliseconds,
-    scatter,
-)
+from optimizer.report.charts import chart as draw
+from optimizer.report.charts.chart import Chart, Trace
 from strategy.indicators import adaptive_trend as law
 
 PANELS = {"price": (0.66, 1.0), "trend": (0.46, 0.62), "votes": (0.24, 0.42), "equity": (0.0, 0.2)}
@@ -67,39 +55,31 @@ def trend(
 ) -> Chart:
     """The newest bars of a series: price by class, the row, votes, and equities of the families.
 
-    Args:
-        symbol: For people.
-        timestamp: [T], nanoseconds UTC.
-        close: [T], price.
-        layers: Of these closes.
-        high: A trend above it is long.
-        low: A trend below it is short.
-        last: Bars to draw, at most.
+    Times [T] are nanoseconds UTC. A trend above `high` is long, below `low` short; at most the
+    `last` bars are drawn.
     """
     shown = slice(max(len(close) - last, 0), len(close))
-    x, row = milliseconds(timestamp[shown]), layers.row[shown]
+    x, row = draw.milliseconds(timestamp[shown]), layers.row[shown]
+    families = zip(law.FAMILIES, layers.equities, draw.COLOURS, strict=True)
     data = [
         *_price(x, close[shown], row, high, low),
-        scatter("lines", x, row, yaxis="y2", name="trend", line={"color": BLUE, "width": 1}),
-        *(_level(x, value, colour) for value, colour in ((high, GREEN), (low, RED))),
+        draw.line(x, row, draw.BLUE, "trend", 1, yaxis="y2"),
+        *(_level(x, value, colour) for value, colour in ((high, draw.GREEN), (low, draw.RED))),
         _votes(x, layers.votes[:, shown]),
         *(
-            scatter(
-                "lines", x, equity[shown], yaxis="y4", name=f"equity of {name}",
-                line={"color": colour, "width": 1},
-            )
-            for name, equity, colour in zip(law.FAMILIES, layers.equities, COLOURS, strict=True)
+            draw.line(x, equity[shown], colour, f"equity of {name}", 1, yaxis="y4")
+            for name, equity, colour in families
         ),
-    ]  # fmt: skip
+    ]
     layout: dict[str, object] = {
         "height": 900,
         "xaxis": {"type": "date", "anchor": "y4", "automargin": True},
-        "legend": LEGEND,
+        "legend": draw.LEGEND,
         "hovermode": "x",
-        "yaxis": axis("price", domain=PANELS["price"]),
-        "yaxis2": axis("trend", domain=PANELS["trend"]),
-        "yaxis3": axis("votes", domain=PANELS["votes"], autorange="reversed"),
-        "yaxis4": axis("equity", domain=PANELS["equity"], type="log"),
+        "yaxis": draw.axis("price", domain=PANELS["price"]),
+        "yaxis2": draw.axis("trend", domain=PANELS["trend"]),
+        "yaxis3": draw.axis("votes", domain=PANELS["votes"], autorange="reversed"),
+        "yaxis4": draw.axis("equity", domain=PANELS["equity"], type="log"),
     }
     alt = f"{symbol}: the trend is {number(float(row[-1]))} at the last bar; votes of "
     votes = zip(law.FAMILIES, layers.votes[:, -1].tolist(), strict=True)
@@ -109,14 +89,12 @@ def trend(
 
 def _price(x: Floats, close: Floats, row: Floats, high: float, low: float) -> list[Trace]:
     """The closes as a line, and marks in the colour of each bar's class."""
-    line = scatter(
-        "lines", x, close, name="close", line={"color": GREY, "width": 1}, hoverinfo="skip"
-    )
-    classes = (("long", row > high, GREEN), ("short", row < low, RED))
+    line = draw.line(x, close, draw.GREY, "close", 1, hoverinfo="skip")
+    classes = (("long", row > high, draw.GREEN), ("short", row < low, draw.RED))
     return [
         line,
         *(
-            scatter(
+            draw.scatter(
                 "markers", x, np.where(holds, close, np.nan), name=name,
                 marker={"color": colour, "size": 4},
             )
@@ -127,7 +105,7 @@ def _price(x: Floats, close: Floats, row: Floats, high: float, low: float) -> li
 
 def _level(x: Floats, value: float, colour: str) -> Trace:
     """A threshold."""
-    return scatter(
+    return draw.scatter(
         "lines", x[[0, -1]], [value, value], yaxis="y2", showlegend=False, hoverinfo="skip",
         line={"color": colour, "width": 1, "dash": "dot"},
     )  # fmt: skip
@@ -142,7 +120,7 @@ def _votes(x: Floats, votes: Ints) -> Trace:
         "z": votes,
         "zmin": -100,
         "zmax": 100,
-        "colorscale": RED_TO_GREEN,
+        "colorscale": draw.RED_TO_GREEN,
         "showscale": False,
         "yaxis": "y3",
         "hovertemplate": "%{y}: %{z}<extra></extra>",

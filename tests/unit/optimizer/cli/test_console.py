@@ -31,7 +31,7 @@ from optimizer.cli.console import (
 )
 from optimizer.cli.notes import handle_signals, note, stop_now, wrap_text
 from optimizer.cli.progress import listening, open_show
-from optimizer.cli.tables import (
+from optimizer.cli.result import (
     front_tables,
     front_title,
     genes_tables,

@@ -18,6 +18,7 @@ from optimizer.formatting import fraction, metric
 from optimizer.grades import GRADES
 from optimizer.report import gallery, write_report
 from optimizer.report.charts.chart import Chart
+from optimizer.report.charts.price import find_rows
 from optimizer.report.facts import summarize
 from optimizer.report.gallery import Charts
 from optimizer.report.model import build_page_data, choose_members
@@ -31,7 +32,6 @@ from optimizer.report.schedule import (
     list_windows,
     stitched_curve,
 )
-from optimizer.report.strategy_rows import find_rows
 from optimizer.report.summary import CANNOT_KNOW, describe_outcome, select, shorten_verdict
 from optimizer.run.compared import hypervolume_shares
 from optimizer.store.listing import summarise
@@ -483,6 +483,6 @@ def test_trades_on_held_out_bars_are_in_no_regime(example_run):
     run = load_run(example_run)
     trades, table = run.trade_columns(0), run.regimes(0)
     last = np.arange(len(trades.r)) >= len(trades.r) - 5
-    rest = run.market_regimes.tabulate(replace(trades, is_held_out=last))
+    rest = run.market_regimes.summarize(replace(trades, is_held_out=last))
     assert rest["trades"].sum() == table["trades"].sum() - 5
     assert rest["sum_r"].sum() == pytest.approx(table["sum_r"].sum() - trades.r[last].sum())

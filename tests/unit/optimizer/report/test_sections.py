@@ -29,7 +29,6 @@ from optimizer.report.charts.trend import compute_layers, trend
 from optimizer.report.facts import summarize
 from optimizer.report.schedule import list_fold_cells
 from optimizer.report.summary import select
-from optimizer.report.trade_marks import pack_trades
 from optimizer.report.trades import (
     by_hour,
     by_label,
@@ -39,6 +38,7 @@ from optimizer.report.trades import (
     collect_trades,
     compute_cost_facts,
     measure_excursions,
+    pack_trades,
     summarize_sides,
 )
 from tests.support.judged import judgement, record_judgement

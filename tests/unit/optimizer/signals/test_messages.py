@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from optimizer.signals.messages import MessageError, send_message
+from optimizer.signals.watching import MessageError, send_message
 
 BODY = {"run": "a", "symbols": [{"state": "enter"}]}
 
