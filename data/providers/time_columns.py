@@ -18,7 +18,7 @@ from data.providers.columns import (
     plain,
     write_option,
 )
-from data.providers.time_forms import Column, all_match, plain_blanks, split_chunks
+from data.providers.time_forms import all_match, plain_blanks
 from data.providers.times import TIME_OF_DAY, place, read_column, read_written, take_sample
 from data.table import LoadOptions
 from data.timeframe import DAY_NS, MINUTE_NS, SECOND_NS, find_lead, format_timeframe
@@ -50,7 +50,10 @@ UTC_NAME = re.compile(r"(?<![a-z])(utc|gmt)(?![a-z])(?! ?[+-] ?0?[1-9])")
 
 
 def read_times(
-    columns: Mapping[str, Column], tz: LocalZone | None, where: str, time_format: str | None = None
+    columns: Mapping[str, pa.Array],
+    tz: LocalZone | None,
+    where: str,
+    time_format: str | None = None,
 ) -> Read:
     """Read the time column, or a column of dates and one of times of day.
 
@@ -78,7 +81,7 @@ def read_times(
 
 
 def read_alike(
-    arrays: Mapping[str, Column], layout: Layout, options: LoadOptions, where: str
+    arrays: Mapping[str, pa.Array], layout: Layout, options: LoadOptions, where: str
 ) -> Read:
     """Times [N] at the wanted end of bars, on which all columns with such times agree."""
 
@@ -238,7 +241,7 @@ def _options(names: Names) -> str:
 
 
 def _read_two(
-    columns: Mapping[str, Column], tz: LocalZone | None, label: str, time_format: str | None
+    columns: Mapping[str, pa.Array], tz: LocalZone | None, label: str, time_format: str | None
 ) -> Read:
     """Times [N] from a column of dates and one of times of day, in this order.
 
@@ -258,15 +261,14 @@ def _read_two(
     )
 
 
-def _write_each(column: Column, write: Callable[[pa.Array], pa.Array | None]) -> pa.Array | None:
+def _write_each(column: pa.Array, write: Callable[[pa.Array], pa.Array | None]) -> pa.Array | None:
     """Texts of a column [N]; equal values are written once."""
-    coded = pa.chunked_array(split_chunks(column), column.type).dictionary_encode()
-    whole = coded.unify_dictionaries().combine_chunks()
-    texts = write(whole.dictionary)
-    return None if texts is None else texts.take(whole.indices)
+    coded = column.dictionary_encode()
+    texts = write(coded.dictionary)
+    return None if texts is None else texts.take(coded.indices)
 
 
-def _are_whole(dates: Column, times: Column) -> bool:
+def _are_whole(dates: pa.Array, times: pa.Array) -> bool:
     """True if the second column [N] holds whole times on the days of the first."""
     try:
         (day_ns, _), (time_ns, _) = (read_column(each, None, "", None) for each in (dates, times))

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,6 @@ from data.errors import TableError
 from data.timeframe import DAY_NS, SECOND_NS
 
 Letters = npt.NDArray[np.uint8]
-Column: TypeAlias = pa.Array | pa.ChunkedArray
 
 MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 
@@ -192,24 +191,16 @@ def parse_time_format(time_format: str) -> TimeForm:
     return TimeForm(time_format, f"(?is)^{pattern}(?P<rest>.*)$")
 
 
-def parse_times(column: Column, form: TimeForm, *, must_fit: bool = False) -> Moments:
+def parse_times(column: pa.Array, form: TimeForm, *, must_fit: bool = False) -> Moments:
     """Read texts [N] as a form has them; missing and blank ones have no time.
 
     With `must_fit` nothing is read behind the first texts that the form does not fit.
     """
     moments = Moments(np.full(len(column), NO_TIME))
-    start = 0
-    for chunk in split_chunks(column):
-        for begin in range(0, len(chunk), BLOCK):
-            if not (must_fit and moments.misfits):
-                _parse_block(chunk.slice(begin, BLOCK), form, moments, start + begin)
-        start += len(chunk)
+    for begin in range(0, len(column), BLOCK):
+        if not (must_fit and moments.misfits):
+            _parse_block(column.slice(begin, BLOCK), form, moments, begin)
     return moments
-
-
-def split_chunks(column: Column) -> list[pa.Array]:
-    """A column's values in order, in the parts in which they are kept."""
-    return column.chunks if isinstance(column, pa.ChunkedArray) else [column]
 
 
 def read_offset(zone: str) -> int | None:
@@ -229,13 +220,13 @@ def read_offset(zone: str) -> int | None:
     return -offset_ns if sign == "-" else offset_ns
 
 
-def plain_blanks(texts: Column) -> Column:
+def plain_blanks(texts: pa.Array) -> pa.Array:
     """Texts without blanks at their ends and with plain ones inside; missing if none is left."""
     bare = pc.replace_substring_regex(pc.utf8_trim_whitespace(texts), BLANKS, " ")
     return pc.if_else(pc.equal(bare, ""), pa.scalar(None, bare.type), bare)
 
 
-def all_match(column: Column, pattern: str) -> bool:
+def all_match(column: pa.Array, pattern: str) -> bool:
     """True if a pattern occurs in every present text, and at least one is present."""
     return pc.all(pc.match_substring_regex(column, pattern)).as_py() is True
 

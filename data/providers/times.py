@@ -15,7 +15,7 @@ from data.errors import TableError, list_some
 from data.providers import time_forms as forms
 from data.providers.columns import find_local_zone
 from data.providers.numbers import to_array
-from data.providers.time_forms import Column, TimeForm, all_match, plain_blanks, split_chunks
+from data.providers.time_forms import TimeForm, all_match, plain_blanks
 from data.shell import quote_word
 from data.zones import AS_UTC, LocalZone, localise, look_up, note_server
 
@@ -64,7 +64,7 @@ class Written(NamedTuple):
 
 
 def read_column(
-    column: Column, tz: LocalZone | None, label: str, time_format: str | None
+    column: pa.Array, tz: LocalZone | None, label: str, time_format: str | None
 ) -> tuple[Ints, tuple[str, ...]]:
     """Read one column [N] as `read_times` does; `label` begins errors."""
     if pa.types.is_decimal(column.type):
@@ -100,7 +100,7 @@ def place(written: Written, tz: LocalZone | None, label: str) -> tuple[Ints, tup
     return utc_ns, (*notes, f"times name no zone, read as {zone}", *settled, *server)
 
 
-def read_written(column: Column, label: str, time_format: str | None = None) -> Written:
+def read_written(column: pa.Array, label: str, time_format: str | None = None) -> Written:
     """Read text [N] in one of the forms, or in that which a person names."""
     if time_format is not None:
         form = forms.parse_time_format(time_format)
@@ -135,7 +135,7 @@ def read_written(column: Column, label: str, time_format: str | None = None) -> 
     return written._replace(zone=written.zone or named[1])
 
 
-def _find_forms(column: Column, sample: pa.Array) -> list[tuple[TimeForm, forms.Moments]]:
+def _find_forms(column: pa.Array, sample: pa.Array) -> list[tuple[TimeForm, forms.Moments]]:
     """The forms that every value fits, and the times that they make of them."""
     fitting: list[tuple[TimeForm, forms.Moments]] = []
     for form in forms.FORMS:
@@ -145,7 +145,7 @@ def _find_forms(column: Column, sample: pa.Array) -> list[tuple[TimeForm, forms.
     return fitting
 
 
-def find_column_zone(column: Column) -> str | None:
+def find_column_zone(column: pa.Array) -> str | None:
     """The IANA zone that a column's type names, or that stands behind its first time."""
     name = getattr(column.type, "tz", None)
     if pa.types.is_string(column.type) and len(column):
@@ -157,36 +157,32 @@ def find_column_zone(column: Column) -> str | None:
         return None
 
 
-def find_unit(column: Column) -> str | None:
+def find_unit(column: pa.Array) -> str | None:
     """The unit in which the numbers of a column, typed or written, are times; None without one."""
     numbers = _try_cast(column, pa.float64())
     return None if numbers is None else UNIT_NAMES.get(_find_unit(np.asarray(numbers.drop_null())))
 
 
-def take_sample(column: Column) -> pa.Array:
+def take_sample(column: pa.Array) -> pa.Array:
     """Values from all of a column's length, about `SAMPLE`, or the first present ones."""
-    step = max(-(-len(column) // SAMPLE), 1)
-    parts = [chunk[::step] for chunk in split_chunks(column)]
-    sample = pa.concat_arrays([pa.array([], column.type), *parts])
-    if step == 1 or sample.null_count < len(sample):
-        return sample
-    return pa.array(column.drop_null().slice(0, SAMPLE).to_pylist(), column.type)
+    sample = column[:: max(-(-len(column) // SAMPLE), 1)]
+    is_any = len(sample) == len(column) or sample.null_count < len(sample)
+    return sample if is_any else column.drop_null().slice(0, SAMPLE)
 
 
-def _try_cast(column: Column, kind: pa.DataType) -> Column | None:
+def _try_cast(column: pa.Array, kind: pa.DataType) -> pa.Array | None:
     try:
         return column.cast(kind)
     except pa.ArrowException:
         return None
 
 
-def _to_ints(column: Column) -> Ints:
+def _to_ints(column: pa.Array) -> Ints:
     """Whole numbers [N], `NO_TIME` where one is missing."""
-    parts = [to_array(chunk, NO_TIME) for chunk in split_chunks(column.cast(pa.int64()))]
-    return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.int64), *parts])
+    return to_array(column.cast(pa.int64()), NO_TIME)
 
 
-def _read_typed(column: Column, tz: LocalZone | None, label: str) -> tuple[Ints, tuple[str, ...]]:
+def _read_typed(column: pa.Array, tz: LocalZone | None, label: str) -> tuple[Ints, tuple[str, ...]]:
     zone = getattr(column.type, "tz", None)
     exact = _try_cast(column, pa.timestamp("ns", tz=zone))
     if exact is not None:
@@ -201,7 +197,7 @@ def _read_typed(column: Column, tz: LocalZone | None, label: str) -> tuple[Ints,
     raise TableError(f"{label} holds times outside 1678 to 2262{help_}")
 
 
-def _read_digits(column: Column, sample: pa.Array, label: str) -> Column:
+def _read_digits(column: pa.Array, sample: pa.Array, label: str) -> pa.Array:
     """Whole numbers written as text; other text stays."""
     sample = plain_blanks(sample)
     if all_match(sample, WHOLE):
@@ -221,7 +217,7 @@ def _read_digits(column: Column, sample: pa.Array, label: str) -> Column:
     return whole
 
 
-def _read_whole(column: Column, tz: LocalZone | None, label: str) -> tuple[Ints, tuple[str, ...]]:
+def _read_whole(column: pa.Array, tz: LocalZone | None, label: str) -> tuple[Ints, tuple[str, ...]]:
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), None, column)
         present = np.asarray(column.cast(pa.float64()).drop_null())
@@ -310,7 +306,7 @@ def _settle_zones(moments: forms.Moments, label: str, *notes: str) -> Written:
     return Written(moments.time_ns, UTC if n_zoned else None, notes)
 
 
-def _part_named_zone(column: Column) -> tuple[Column, str] | None:
+def _part_named_zone(column: pa.Array) -> tuple[pa.Array, str] | None:
     """Times [N] without the one IANA zone that stands behind all of them, and that zone."""
     groups = pc.extract_regex(texts := plain_blanks(column), NAMED_ZONE)
     zones = pc.unique(pc.struct_field(groups, "zone").drop_null()).to_pylist()
@@ -326,7 +322,7 @@ def _name_formats(example: str, fitting: Iterable[TimeForm]) -> str:
     return f"such as {' or '.join(options)}"
 
 
-def _find_odd_rows(column: Column, sample: pa.Array) -> list[int]:
+def _find_odd_rows(column: pa.Array, sample: pa.Array) -> list[int]:
     """The rows that do not fit the form of most others; all where there is no such form."""
     match, texts = pc.match_substring_regex, plain_blanks(column)
     patterns = (r"^[0-9]{9,19}$", *(form.pattern for form in forms.FORMS))
@@ -336,7 +332,7 @@ def _find_odd_rows(column: Column, sample: pa.Array) -> list[int]:
     return odd if 0 < 2 * len(odd) < len(present) else present
 
 
-def _refuse(column: Column, sample: pa.Array, rows: list[int], label: str) -> TableError:
+def _refuse(column: pa.Array, sample: pa.Array, rows: list[int], label: str) -> TableError:
     """The error about rows that are no times, or are unlike most others."""
     example = sample[0].as_py()
     zone = find_local_zone(example)
@@ -356,7 +352,7 @@ def _refuse(column: Column, sample: pa.Array, rows: list[int], label: str) -> Ta
     return TableError(f"{label} holds times {what}: {_show(column, rows)}; {help_}")
 
 
-def _show(column: Column, rows: list[int]) -> str:
+def _show(column: pa.Array, rows: list[int]) -> str:
     texts = plain_blanks(column.take(pa.array(rows[:SHOWN]))).to_pylist()
     shown = (f"row {row} {text[:40]!r}" for row, text in zip(rows, texts, strict=False))
     return list_some(shown, len(rows))

@@ -1,7 +1,6 @@
 """Times of a file beside the rows of the corpus: the machine's own zone, and laws of numbers."""
 
 import tempfile
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -61,20 +60,16 @@ WRITTEN = (
 """Ways to write them; a bar parts two columns."""
 
 
-@pytest.mark.parametrize(
-    ("form", "cuts"), [(form, (1, 1, 40_000)[: 3 * (n % 2)]) for n, form in enumerate(WRITTEN)]
-)
-def test_many_rows_are_read_as_they_were_written(form, cuts):
-    """In one piece or in chunks, with blanks, missing rows, and a row that fits no other."""
+@pytest.mark.parametrize("form", WRITTEN)
+def test_many_rows_are_read_as_they_were_written(form):
+    """With blanks, missing rows, and a row that fits no other."""
     times = pa.array(MOMENTS)
     expected = MOMENTS.astype("datetime64[ns]").astype(np.int64)
     columns = {}
     for part in form.split("|"):
         texts = pc.strftime(times, format=part).to_pylist()
         texts[3], texts[-2] = None, f" {texts[-2]} "
-        edges = [0, *cuts, len(texts)]
-        chunks = [pa.array(texts[a:b], pa.string()) for a, b in pairwise(edges)]
-        columns[part] = pa.chunked_array(chunks) if cuts else chunks[0]
+        columns[part] = pa.array(texts, pa.string())
     time_ns, _ = read_times(columns, None, "f")
     assert time_ns[3] == NO_TIME
     assert np.array_equal(np.delete(time_ns, 3), np.delete(expected, 3))
@@ -83,17 +78,3 @@ def test_many_rows_are_read_as_they_were_written(form, cuts):
     texts[66_000] = "2018-02-30 x"
     with pytest.raises(DataError, match=r"row 66000 '2018-02-30 x'|no date"):
         read_times({**columns, last: pa.array(texts)}, None, "f")
-
-
-@pytest.mark.parametrize(("unit", "kind"), [("s", "text"), ("us", "number"), ("ns", "typed")])
-def test_chunks_of_numbers_are_read_as_one_column(unit, kind):
-    """With a missing row in one of them."""
-    numbers = MOMENTS.astype(f"datetime64[{unit}]").astype(np.int64)
-    whole = pa.array([None, *numbers[1:].tolist()], pa.int64())
-    kinds = {"number": pa.int64(), "text": pa.string(), "typed": pa.timestamp(unit)}
-    whole = whole.cast(kinds[kind])
-    chunked = pa.chunked_array([whole[:7], whole[7:7], whole[7:]])
-    one, many = (read_times({"t": column}, None, "f") for column in (whole, chunked))
-    assert one[1] == many[1]
-    assert one[0].tolist() == many[0].tolist()
-    assert one[0][1:].tolist() == MOMENTS[1:].astype("datetime64[ns]").astype(np.int64).tolist()
