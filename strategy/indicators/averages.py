@@ -1,4 +1,8 @@
-"""Moving averages: exponential, weighted, fitted and adaptive."""
+"""Moving averages: exponential, weighted, fitted and adaptive.
+
+`values` are [T] of any unit, NaN where not known; a length is at least 2 bars but where another
+least is said.
+"""
 
 import math
 
@@ -49,10 +53,6 @@ def rma(values: Floats, bars: int) -> Floats:
     It begins as the plain mean of the first window that is known as a whole. A value that is not
     known leaves the average as it was, and the average is not known there.
 
-    Args:
-        values: [T], any unit; NaN where not known.
-        bars: At least 2.
-
     Returns:
         [T], unit of `values`; NaN before the first mean.
 
@@ -70,10 +70,6 @@ def ema_mean(values: Floats, bars: int) -> Floats:
     It begins as the plain mean of the first window that is known as a whole, and then moves by
     2 / (bars + 1) of the distance. A value that is not known leaves the average as it was, and
     the average is not known there.
-
-    Args:
-        values: [T], any unit; NaN where not known.
-        bars: At least 2.
 
     Returns:
         [T], unit of `values`; NaN before the first mean.
@@ -130,10 +126,6 @@ def dema(values: Floats, bars: int) -> Floats:
 def wma(values: Floats, window: int) -> Floats:
     """Weighted mean in which the oldest of `window` values counts once, the newest `window` times.
 
-    Args:
-        values: [T], any unit; NaN where not known.
-        window: Bars, at least 2.
-
     Returns:
         [T], unit of `values`; NaN before `window` bars and where a value of them is not known.
 
@@ -152,10 +144,6 @@ def wma(values: Floats, window: int) -> Floats:
 
 def lsma(values: Floats, window: int) -> Floats:
     """End of the least-squares line through the newest `window` values.
-
-    Args:
-        values: [T], any unit; NaN where not known.
-        window: Bars, at least 2.
 
     Returns:
         [T], unit of `values`; NaN before `window` bars and where a value of them is not known.
@@ -213,10 +201,6 @@ def anchored_sums(values: Floats, window: int) -> tuple[Floats, Floats, Floats]:
 def hma(values: Floats, bars: int) -> Floats:
     """wma(2 * wma(values, bars // 2) - wma(values, bars), whole part of the root of bars).
 
-    Args:
-        values: [T], any unit; NaN where not known.
-        bars: At least 2.
-
     Returns:
         [T], unit of `values`; NaN before bars + the root's whole part - 1 values are known.
 
@@ -254,10 +238,6 @@ def kama(values: Floats, bars: int) -> Floats:
     c grows with the path's efficiency: the way from the first to the last of `bars` steps, as a
     share of all these steps. A value that is not known leaves the average as it was, and the
     average is not known there.
-
-    Args:
-        values: [T], any unit; NaN where not known.
-        bars: At least 2.
 
     Returns:
         [T], unit of `values`; NaN before the first known value.

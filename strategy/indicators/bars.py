@@ -1,4 +1,7 @@
-"""Rows of the bars: prices of a bar, volume, and sessions."""
+"""Rows of the bars: prices of a bar, volume, and sessions.
+
+Columns are prices [T], volume in units.
+"""
 
 import math
 
@@ -9,11 +12,6 @@ from strategy.genes import Floats, Ints
 
 def true_range(high: Floats, low: Floats, close: Floats) -> Floats:
     """The largest of the bar's range and its two distances from the previous close.
-
-    Args:
-        high: [T], price.
-        low: [T], price.
-        close: [T], price.
 
     Returns:
         [T], price; known from bar 0, which has no previous close and takes high minus low.
@@ -35,11 +33,6 @@ def true_range(high: Floats, low: Floats, close: Floats) -> Floats:
 
 def close_location(high: Floats, low: Floats, close: Floats) -> Floats:
     """The close's place between low (0) and high (1).
-
-    Args:
-        high: [T], price.
-        low: [T], price.
-        close: [T], price.
 
     Returns:
         [T], fraction from 0 to 1; NaN where high equals low.

@@ -1,4 +1,7 @@
-"""Rows of another row: earlier values, known ones, signs and sums."""
+"""Rows of another row: earlier values, known ones, signs and sums.
+
+`values` are [T] of any unit, NaN where not known.
+"""
 
 import math
 
@@ -51,9 +54,6 @@ def roc(values: Floats, bars: int) -> Floats:
 def last_known(values: Floats) -> Floats:
     """The newest known value of a row, this bar's or an earlier one's.
 
-    Args:
-        values: [T], any unit; NaN where not known.
-
     Returns:
         [T], unit of `values`; NaN before the first known one.
 
@@ -71,9 +71,6 @@ def last_known(values: Floats) -> Floats:
 
 def bars_unknown(values: Floats) -> Floats:
     """Bars since a row was last known.
-
-    Args:
-        values: [T], any unit; NaN where not known.
 
     Returns:
         [T], bars; 0 where it is known, NaN before that.
@@ -111,9 +108,6 @@ def filled(values: Floats, number: float) -> Floats:
 def sign(values: Floats) -> Floats:
     """1 above 0, -1 below it, and 0.
 
-    Args:
-        values: [T], any unit; NaN where not known.
-
     Returns:
         [T], NaN where the values are.
 
@@ -134,9 +128,6 @@ def sign(values: Floats) -> Floats:
 def square_root(values: Floats) -> Floats:
     """The square root of a number.
 
-    Args:
-        values: [T], any unit; NaN where not known.
-
     Returns:
         [T]; NaN where the values are, or below 0.
 
@@ -152,9 +143,6 @@ def square_root(values: Floats) -> Floats:
 
 def floor(values: Floats) -> Floats:
     """The largest whole number that is not above a number.
-
-    Args:
-        values: [T], any unit; NaN where not known.
 
     Returns:
         [T]; NaN where the values are.

@@ -4,6 +4,9 @@ A series is cut into blocks of `window` bars. A window lies either exactly on on
 two neighbours, and joins the end of one and the beginning of the next. Sums start from a value that
 the window contains, so that what cancels is never larger than the window's own spread. A flat
 window has a variance of exactly 0.
+
+`values` are [T] of any unit, NaN where not known; a window has at least 2 bars but where another
+least is said.
 """
 
 import math
@@ -15,10 +18,6 @@ from strategy.genes import Floats
 
 def rolling_mean_variance(values: Floats, window: int) -> tuple[Floats, Floats]:
     """Mean and population variance over the newest `window` bars, at every bar.
-
-    Args:
-        values: [T], any unit.
-        window: Bars, at least 2.
 
     Returns:
         Mean [T] in the unit of `values` and variance [T] in its square; both NaN before `window`
@@ -67,10 +66,6 @@ def rolling_mean_variance(values: Floats, window: int) -> tuple[Floats, Floats]:
 def sma(values: Floats, window: int) -> Floats:
     """Mean of the newest `window` values.
 
-    Args:
-        values: [T], any unit.
-        window: Bars, at least 2.
-
     Returns:
         [T], unit of `values`; NaN before `window` bars have been seen.
 
@@ -86,10 +81,6 @@ def sma(values: Floats, window: int) -> Floats:
 
 def std(values: Floats, window: int) -> Floats:
     """Population standard deviation of the newest `window` values.
-
-    Args:
-        values: [T], any unit; NaN where not known.
-        window: Bars, at least 2.
 
     Returns:
         [T], unit of `values`; exactly 0 on a flat window, NaN where a value of it is not known.
