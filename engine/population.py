@@ -146,12 +146,7 @@ def list_pairs(sides: Sequence[Parts], names: Iterable[str]) -> list[list[Lowere
 
 
 class PartColumns:
-    """Numbers that parts take, as columns of genomes [P, G] with constants beside them.
-
-    Args:
-        parts: Whose numbers they are.
-        layout: Of the genomes.
-    """
+    """Numbers that parts take, as columns of genomes [P, G] with constants beside them."""
 
     def __init__(self, parts: Sequence[LoweredPart], layout: GenomeLayout) -> None:
         columns: list[int] = []
@@ -182,12 +177,7 @@ def take_number(part: LoweredPart, layout: GenomeLayout, genomes: Floats) -> Flo
 
 
 class SessionEnds:
-    """Where the clock ends positions on a series.
-
-    Args:
-        session: Of the strategy.
-        bars: Of the series.
-    """
+    """Where the clock ends positions on a series."""
 
     def __init__(self, session: SessionExit, bars: Bars) -> None:
         self._session, self._bar_ns = session, bars.timeframe_ns
@@ -229,14 +219,6 @@ def build_rules(spec: Strategy, costs: Costs, sides: Sequence[Parts]) -> OrderRu
 
 class PopulationEncoder:
     """Plans of individuals on one series, for CPU cores.
-
-    Args:
-        spec: The strategy.
-        bars: Of the series.
-        rows: Of the series.
-        workers: Threads that share the work.
-        costs: Costs and risk rules.
-        capacity: Rows that are kept for the next population.
 
     `sides` are the parts of longs and of shorts.
     """
@@ -390,13 +372,7 @@ class PopulationEncoder:
 
 
 class CarriedRows:
-    """Rows of one series that follow from rows of a strategy.
-
-    Args:
-        rows: Of the series.
-        bars: Likewise.
-        layout: Of the genomes.
-    """
+    """Rows of one series that follow from rows of a strategy."""
 
     def __init__(self, rows: Rows, bars: Bars, layout: GenomeLayout) -> None:
         self._rows, self._bars, self._layout = rows, bars, layout

@@ -180,8 +180,11 @@ class Reference:
             free = find_free_bars(before.exit_bar, before.reason, before.side, limits.cooldown)
             start = max(start, min(free))
         bars = slice(start, max(start, min(bars.stop, stop)))
-        world = self._build_world(genes, window.series)
-        span, scales = SignalSpan(start, bars.stop, window.end), self._scales(genes, window.series)
+        world = self.find_world(genes, window.series)
+        span, scales = (
+            SignalSpan(start, bars.stop, window.end),
+            self.find_scales(genes, window.series),
+        )
         return self._take(world, span, scales, free)
 
     def signals(self, genome: Floats) -> tuple[list[int], ...]:
@@ -190,7 +193,7 @@ class Reference:
         listed = []
         for window in self.windows:
             bars = find_signal_range(window.start, window.end, warm_up, limits)
-            listed.append(list_signals(*self._sides(genes, window.series), bars).tolist())
+            listed.append(list_signals(*self.find_sides(genes, window.series), bars).tolist())
         return tuple(listed)
 
     def contradictions(self, genome: Floats) -> int:
@@ -198,7 +201,7 @@ class Reference:
         genes, warm_up, limits = self._settle(genome)
         count = 0
         for window in self.windows:
-            longs, shorts = self._sides(genes, window.series)
+            longs, shorts = self.find_sides(genes, window.series)
             bars = find_signal_range(window.start, window.end, warm_up, limits)
             if exit_spec.MARKET in (longs.order.form, shorts.order.form):
                 count += int((longs.signals[bars] & shorts.signals[bars]).sum())
@@ -240,7 +243,7 @@ class Reference:
             return
         chosen = (self.windows[number] for number in windows)
         for series, of_series in groupby(chosen, lambda window: window.series):
-            world, scales = self._build_world(genes, series), self._scales(genes, series)
+            world, scales = self.find_world(genes, series), self.find_scales(genes, series)
             for window in of_series:
                 bars = find_signal_range(window.start, window.end, warm_up, limits)
                 yield self._take(world, SignalSpan(bars.start, bars.stop, window.end), scales)
@@ -255,8 +258,8 @@ class Reference:
         stake = self._build_stake(genome)
         known = find_signal_range(window.start, window.end, warm_up, limits)
         bars = slice(known.start, max(known.start, min(known.stop, stop)))
-        sides, world = self._sides(genes, series), self._build_world(genes, series)
-        signals, scales = list_signals(*sides, bars), self._scales(genes, series)
+        sides, world = self.find_sides(genes, series), self.find_world(genes, series)
+        signals, scales = list_signals(*sides, bars), self.find_scales(genes, series)
         ranks = None if self._rank is None else self._rows[series].values(self._rank, {})
 
         def find_trade(t: int, end: int = window.end) -> Ledger:
@@ -278,9 +281,9 @@ class Reference:
 
     def _build_stake(self, genome: Floats) -> Stake:
         """How trades of an individual [G] are sized."""
-        return build_stake(self.spec, self.costs, self._decode(genome))
+        return build_stake(self.spec, self.costs, self.decode(genome))
 
-    def _decode(self, genome: Floats) -> DecodedGenes:
+    def decode(self, genome: Floats) -> DecodedGenes:
         """Genes of an individual [G], the same ones while it is replayed in other windows."""
         name = genome.tobytes()
         genes = self._genes.get(name)
@@ -292,25 +295,18 @@ class Reference:
 
     def _settle(self, genome: Floats) -> tuple[DecodedGenes, int, Limits]:
         """Genes of an individual [G], its warm-up and its limits."""
-        genes = self._decode(genome)
+        genes = self.decode(genome)
         warm_up = genes.keep("warm-up", self.spec, lambda: self.spec.warm_up(genes))
-        return genes, warm_up, self._limits(genes)
+        return genes, warm_up, self.find_limits(genes)
 
-    def _build_world(self, genes: DecodedGenes, series: int) -> World:
+    def find_world(self, genes: DecodedGenes, series: int) -> World:
         """A series and an individual's plan on it."""
-        clock, sides = self._clock(genes, series), self._sides(genes, series)
-        limits, tables = self._limits(genes), self._tables(genes, series)
+        clock, sides = self._clock(genes, series), self.find_sides(genes, series)
+        limits, tables = self.find_limits(genes), self._tables(genes, series)
         return build_world(self._prices[series], clock, *sides, limits, tables)
 
-    def find_world(self, genome: Floats, series: int) -> World:
-        """A series and the plan of an individual [G] on it."""
-        return self._build_world(self._decode(genome), series)
-
-    def find_limits(self, genome: Floats) -> Limits:
-        """Limits of an individual [G], the same for both sides."""
-        return self._settle(genome)[2]
-
-    def _limits(self, genes: DecodedGenes) -> Limits:
+    def find_limits(self, genes: DecodedGenes) -> Limits:
+        """Limits of an individual, the same for both sides."""
         known = self.spec, self.costs, genes, self._unit_fee
         return genes.keep("limits", self.costs, lambda: evaluate_limits(*known))
 
@@ -321,11 +317,7 @@ class Reference:
         minute = session.last_minute(resolve_value(session.minute, genes))
         return build_clock(bars.timeframe_ns, session.local_time(bars.timestamp), minute)
 
-    def find_sides(self, genome: Floats, series: int) -> tuple[SidePlan, SidePlan]:
-        """Plans of an individual [G] in a series, for longs and for shorts."""
-        return self._sides(self._decode(genome), series)
-
-    def _sides(self, genes: Genes, series: int) -> tuple[SidePlan, SidePlan]:
+    def find_sides(self, genes: Genes, series: int) -> tuple[SidePlan, SidePlan]:
         """Plans of longs and of shorts."""
         return self._plan(0, genes, series), self._plan(1, genes, series)
 
@@ -367,13 +359,9 @@ class Reference:
         ]
         funding, bars = self.sum_payments(self.spec.funding, genes, series), self.series[series]
         finer, spans = (None, None) if bars.finer is None else (bars.finer.prices, bars.finer_spans)
-        return build_tables(cancels, funding, finer, spans, self._scales(genes, series))
+        return build_tables(cancels, funding, finer, spans, self.find_scales(genes, series))
 
-    def find_scales(self, genome: Floats, series: int) -> Floats | None:
-        """Row that sizes of an individual [G] are measured by, [T]; None on cash alone."""
-        return self._scales(self._decode(genome), series)
-
-    def _scales(self, genes: Genes, series: int) -> Floats | None:
+    def find_scales(self, genes: Genes, series: int) -> Floats | None:
         """Row that sizes are measured by, [T]; None where they hang on cash alone."""
         account = self.spec.account
         if account is None or not isinstance(account.stake, Volatility):
@@ -404,11 +392,11 @@ def find_terms(reference: Reference, genome: Floats, series: int) -> TradeTerms:
     parts = spec.targets, spec.slippage, spec.funding, spec.borrow
     if not reference.costs.fee_unit > 0.0 and all(part is None for part in parts):
         return plain_terms(closes)
-    genes, tick = spec.layout.decode(genome), find_step(spec.market, "tick")
-    longs, shorts = reference.find_sides(genome, series)
+    genes, tick = reference.decode(genome), find_step(spec.market, "tick")
+    longs, shorts = reference.find_sides(genes, series)
     return TradeTerms(
         *list_shares(spec, genes),
-        reference.find_limits(genome).unit_fee,
+        reference.find_limits(genes).unit_fee,
         (
             _slip_closes(longs.slippage, closes, tick, -1.0),
             _slip_closes(shorts.slippage, closes, tick, 1.0),
@@ -423,7 +411,7 @@ def find_targets(reference: Reference, genome: Floats, series: int, ledger: Ledg
 
     Infinite where a side has fewer targets, and 1 column at least.
     """
-    world = reference.find_world(genome, series)
+    world = reference.find_world(reference.decode(genome), series)
     counts = [count_targets(world, side) for side in range(2)]
     prices = np.empty((len(ledger), max(1, reference.n_legs)))
     prices[:] = np.where(ledger.side > 0, np.inf, -np.inf)[:, None]

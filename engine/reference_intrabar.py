@@ -117,7 +117,8 @@ def read_bars(
 def _read_window(
     reference: Reference, genome: Floats, window: Window, ledger: Ledger, terms: TradeTerms
 ) -> BarReadings:
-    world, per_side = reference.find_world(genome, window.series), reference.costs.per_side
+    world = reference.find_world(reference.decode(genome), window.series)
+    per_side = reference.costs.per_side
     targets = find_targets(reference, genome, window.series, ledger)
     is_stopped = np.isin(ledger.reason, AT_STOP)
     prices, last = world.prices, ledger.exit_bar

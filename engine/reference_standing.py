@@ -378,14 +378,7 @@ def find_pending(asked: AskedWorld, ledger: Ledger, signals: Ints, end: int) -> 
 
 
 def add_orders(standing: Standing, walked: Walked, asked: AskedWorld, span: SignalSpan) -> Standing:
-    """A standing with the orders that bars to come may fill.
-
-    Args:
-        standing: Without them.
-        walked: Of the window.
-        asked: By the individual.
-        span: The window; signals of its last bars count too.
-    """
+    """A standing with the orders that bars to come may fill."""
     (book, at), world, end = walked, asked.world, span.end
     # Of the other side the signal counts at the close at which the exit was known.
     if standing.leaves and not world.limits.reverses:
@@ -472,10 +465,6 @@ def find_holders(
 
     None where there is room, or nothing is pending. No entry comes before the newest close of all;
     each asks as if it came at its own newest close, since limits of leverage hang on its price.
-
-    Args:
-        strands: Those that the account trades, in their order.
-        limits: Of the account.
     """
     asked = [strand.asking for strand in strands]
     now_ns = max(int(asking.bars.over_ns[asking.window.end - 1]) for asking in asked)
@@ -544,14 +533,14 @@ def find_standing(
         ledger: All of them.
         entered_by: [G] that entered the last of them; the same if None.
     """
-    limits, end = reference.find_limits(genome), window.end
-    warm_up = reference.spec.warm_up(reference.spec.layout.decode(genome))
+    genes, end = reference.decode(genome), window.end
+    limits, warm_up = reference.find_limits(genes), reference.spec.warm_up(genes)
     known = find_signal_range(window.start, end + 1 + limits.delay, warm_up, limits)
     asked, held = (
         AskedWorld(
             reference.find_world(each, window.series), reference.find_sides(each, window.series)
         )
-        for each in (genome, genome if entered_by is None else entered_by)
+        for each in (genes, genes if entered_by is None else reference.decode(entered_by))
     )
     trade, standing, walked = find_open(ledger), Standing(), None
     span = SignalSpan(known.start, known.stop, end)

@@ -19,12 +19,7 @@ class StrategyError(Exception):
 
 
 class ArgumentError(StrategyError):
-    """A word is given an argument that it does not take.
-
-    Args:
-        message: All of it.
-        strange: Names that it does not know.
-    """
+    """A word is given an argument that it does not take."""
 
     def __init__(self, message: str, strange: Sequence[str] = ()) -> None:
         super().__init__(message)

@@ -36,12 +36,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class LessThan:
-    """The constraint that one whole gene stays below another.
-
-    Args:
-        left: Name of the gene that must be smaller.
-        right: Name of the gene that must be larger.
-    """
+    """The constraint that one whole gene stays below another."""
 
     left: str
     right: str

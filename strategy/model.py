@@ -364,12 +364,6 @@ def from_described(
 ) -> Strategy:
     """The strategy that `Strategy.described` wrote down; its digest is the same.
 
-    Args:
-        described: As written, through JSON or not.
-        name: For people.
-        summary: For people.
-        own: A person's own indicators that it reads, by name.
-
     Raises:
         StrategyError: When it names an own indicator that is not given, or of another text, or is
             no strategy at all: a record may come from anywhere.

@@ -49,11 +49,6 @@ def decode_node(
 ) -> object:
     """The node that `encode_node` wrote down.
 
-    Args:
-        data: As `encode_node` gives it.
-        genes: By name.
-        own: A person's own indicators by name.
-
     Raises:
         StrategyError: When it names what is not there, or an own indicator of another text.
     """

@@ -15,10 +15,6 @@ from strategy.rows import Genes, resolve_value
 def resolve_options(strategy: Strategy, genes: Genes) -> Strategy:
     """The strategy of one value of each gene with options; all other genes stay.
 
-    Args:
-        strategy: Any.
-        genes: Value of each gene by name.
-
     Raises:
         StrategyError: When its switches leave no entry.
     """

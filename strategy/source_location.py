@@ -28,12 +28,7 @@ class StrategySource:
 
 
 class PlacedError(StrategyError):
-    """A mistake in a person's own file; the message begins with file and line.
-
-    Args:
-        message: All of it.
-        mistakes: A line each, where the file has several.
-    """
+    """A mistake in a person's own file; the message begins with file and line."""
 
     def __init__(self, message: str, mistakes: Sequence[str] = ()) -> None:
         super().__init__(message)

@@ -92,12 +92,7 @@ def power(base: Floats, exponent: float) -> Floats:
 
 
 class Derived:
-    """Accumulators by name, and parts of several metrics, formed at first use.
-
-    Args:
-        accumulators: [P, W, A].
-        spans: [W].
-    """
+    """Accumulators [P, W, A] by name, and parts of several metrics, formed at first use."""
 
     def __init__(self, accumulators: Floats, spans: Sequence[Span]) -> None:
         self._accumulators = accumulators
@@ -404,18 +399,6 @@ def _over_fall(derived: Derived, gain: Floats) -> Formula:
     return gain / fall, needs
 
 
-def _calmar(derived: Derived) -> Formula:
-    return _over_fall(derived, derived.growth - 1.0)
-
-
-def _calmar_simple(derived: Derived) -> Formula:
-    return _over_fall(derived, (derived.total("equity") - 1.0) / derived.years)
-
-
-def _max_drawdown(derived: Derived) -> Formula:
-    return np.where(derived.ruined, 1.0, derived.total("max_drawdown")), (derived.measured,)
-
-
 def _of(accumulator: str) -> Callable[[Derived], Formula]:
     return lambda derived: (derived.total(accumulator), ())
 
@@ -459,10 +442,10 @@ FORMULAS: dict[str, Callable[[Derived], Formula]] = {
     "sortino": _sortino,
     "total_return": lambda d: (d.total("equity") - 1.0, ()),
     "cagr": lambda d: (d.growth - 1.0, (d.lasting,)),
-    "max_drawdown": _max_drawdown,
+    "max_drawdown": lambda d: (np.where(d.ruined, 1.0, d.total("max_drawdown")), (d.measured,)),
     "max_drawdown_r": _of("max_drawdown_r"),
-    "calmar": _calmar,
-    "calmar_simple": _calmar_simple,
+    "calmar": lambda d: _over_fall(d, d.growth - 1.0),
+    "calmar_simple": lambda d: _over_fall(d, (d.total("equity") - 1.0) / d.years),
     "exposure": lambda d: (d.total("bars_in_market") / d.bars, ()),
     "mean_hold_bars": lambda d: (d.total("bars_in_market") / d.n, (d.traded,)),
     "trades_per_year": lambda d: (d.per_year, (d.lasting,)),

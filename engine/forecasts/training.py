@@ -220,13 +220,7 @@ def count_weights(how: Training, inputs: int) -> int:
 
 
 class Trainer:
-    """Trains stacks on one table, which stays on the device.
-
-    Args:
-        features: [R, F], a row a bar, those of a series one after the other.
-        targets: [R].
-        how: The training.
-    """
+    """Trains stacks on features [R, F], a row a bar, and targets [R], which stay on the device."""
 
     def __init__(self, features: Singles, targets: Singles, how: Training) -> None:
         self._how = how

@@ -35,13 +35,7 @@ class RowRead(NamedTuple):
 class RowBank:
     """Slots of rows, found for all individuals of a population at once.
 
-    Args:
-        reads: All that individuals may ask for.
-        capacity: Number of slots.
-        fill: Computes rows into slots.
-        grows: Whether there are more slots where rows that are read together need them.
-
-    `computed` counts rows.
+    `computed` counts rows. One that `grows` has more slots where rows read together need them.
     """
 
     def __init__(

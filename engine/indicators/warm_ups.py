@@ -34,11 +34,7 @@ class Reach(NamedTuple):
 
 
 class WarmUps:
-    """Warm-up of a strategy's rows and conditions before it may signal.
-
-    Args:
-        spec: The strategy.
-    """
+    """Warm-up of a strategy's rows and conditions before it may signal."""
 
     def __init__(self, spec: Strategy) -> None:
         self._layout: GenomeLayout = spec.layout

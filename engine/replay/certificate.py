@@ -175,16 +175,7 @@ def build_certificate(
     genomes: Floats,
     some: Some,
 ) -> Certificate:
-    """The certificate of individuals [N, G], some of whom are replayed at a time.
-
-    Args:
-        spec: The strategy.
-        windows: [W].
-        content: Hash of all series.
-        device: Where the batch engine ran.
-        genomes: [N, G].
-        some: What replays them.
-    """
+    """The certificate of individuals [N, G], some of whom are replayed at a time."""
     digest, begin, trades = hashlib.sha256(), 0, 0
     problems: dict[tuple[int, int], str] = {}
     uncompiled: dict[str, str] = {}

@@ -15,9 +15,6 @@ class ArrayCache:
     Threads may call at once: one of them computes, others with the same name wait for it. The least
     recently used is let go first; the newest is always kept.
 
-    Args:
-        most_bytes: Kept at most.
-
     Attributes:
         bytes: Of all that is kept.
         let_go: How many arrays were let go so far.

@@ -151,7 +151,9 @@ class ChainAccount:
         if stake.form != SHARE_OF_R:
             folded, _ = self._fold(traded, number)
             cash = float(folded.worth[-1]) if len(folded.worth) else stake.cash
-            scales = self.reference.find_scales(genome, self.windows[number].series)
+            scales = self.reference.find_scales(
+                self.reference.decode(genome), self.windows[number].series
+            )
             if cash > 0.0:
                 units = max(float(find_size(quote_trade(entry, scales), stake, cash, 0)), 0.0)
         is_held = cash is not None and find_open(traded[number].ledger) is not None

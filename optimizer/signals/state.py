@@ -147,6 +147,7 @@ class _Describer:
     def _describe_fill(self, fill: PendingEntry) -> dict[str, Any]:
         """Fields that entries at the market and orders share."""
         assert self.genome is not None, "an entry has genes that signal"
+        reference = self.account.reference
         return {
             **_take(EntryLevels, fill),
             "side": SIDES[fill.side],
@@ -155,7 +156,7 @@ class _Describer:
             "from_time": self._find_time(fill.bars_to_wait),
             "reverses": self.standing.trade is not None and not self.standing.leaves,
             "target": next(iter(fill.targets), None),
-            "max_hold": self.account.reference.find_limits(self.genome).max_hold or None,
+            "max_hold": reference.find_limits(reference.decode(self.genome)).max_hold or None,
             "session_end": self._format_session_end(self.genome),
             "size": self.account.size_entry(self.genome, self.traded, self.number, fill),
         }

@@ -88,9 +88,6 @@ class TrendForm:
     """Runs loops compiled, and the adaptive trend so that many rows of a series share its sides.
 
     Nothing that it holds refers back to it, so that kept arrays go when it does.
-
-    Args:
-        kept: Where sides are kept.
     """
 
     def __init__(self, kept: ArrayCache) -> None:

@@ -11,9 +11,11 @@ import torch
 from data.bars import Bars, Window, has_finer
 from engine.backend import Floats, Ints
 from engine.errors import DeviceError
+from engine.fast_case import SOURCES
 from engine.indicators.coders import Coder, coder_maps
-from engine.indicators.sources import compute_sources
+from engine.indicators.cpu.trends import build_series_rows
 from engine.runtime.cuda.watchdog import overwrite, to_device
+from strategy.expressions import Column
 
 ALIGNED_BARS = 64
 """Series begin at whole groups of the pyramid's upper levels."""
@@ -86,7 +88,10 @@ class DeviceMarket:
         self.device = device
         self.device_starts = self.to_device(self.starts.astype(np.int32))
         self.device_ends = self.to_device(self.ends.astype(np.int32))
-        all_sources = [compute_sources(bars) for bars in series]
+        all_sources = [
+            {name: rows.values(Column(name), {}) for name in SOURCES}
+            for rows in build_series_rows(series, 0)
+        ]
         self.source_numbers = {name: number for number, name in enumerate(all_sources[0])}
         self.columns = self._in_a_row(all_sources)
         columns = self.columns[:-ALIGNED_BARS].view(-1, self.n_bars)

@@ -110,11 +110,7 @@ def compile_device_loop(
 
 
 class LoadedKernel:
-    """A kernel on the current device.
-
-    Args:
-        assembly: As `compile_device_loop` gives it.
-    """
+    """A kernel on the current device."""
 
     def __init__(self, assembly: str) -> None:
         name = assembly.partition(".entry ")[2].partition("(")[0].strip()

@@ -95,12 +95,7 @@ register("numba:compile", _Stopwatch())  # type: ignore[no-untyped-call]
 
 
 class LoopCache(_Cache):
-    """Machine code of a loop on disk, a file for each version of the loop and types of arguments.
-
-    Args:
-        loop: As numba made it.
-        folder: Where it is kept.
-    """
+    """Machine code of a loop on disk, a file for each version of it and types of arguments."""
 
     def __init__(self, loop: Any, folder: Path) -> None:  # noqa: ANN401 - numba has no types
         self._loop, self._folder = loop, folder
