@@ -58,7 +58,9 @@ def create_engine(
             )  # fmt: skip
         borders = [*range(0, len(series), apart), len(series)]
         share = allow_bytes(chosen.maker, memory_bytes) // (len(borders) - 1)
-        return ApartEngine(spec, series, windows, costs, chosen, borders, threads, share)
+        apart_engine = PartedEngine(spec, series, windows, costs, chosen, borders, threads, share)
+        apart_engine.holds_all = True
+        return apart_engine
     if chosen.label == "cpu" and not is_whole:
         n_rows = sum(map(holds_row, spec.expressions))
         borders, room = cut_series(chosen.maker, series, n_rows, memory_bytes)
@@ -70,9 +72,10 @@ def create_engine(
 
 
 class PartedEngine(Engine):
-    """An engine of consecutive parts of series, each computed anew at every use.
+    """An engine of consecutive parts of series, each computed anew at every use, or held.
 
-    It has the bits of one engine of all series, and keeps data of one part only.
+    It has the bits of one engine of all series, and keeps data of one part only; of all parts where
+    it holds them, so that each has the rows of individuals on its windows.
 
     Args:
         spec, series, windows, costs: As of `engine.batch.Engine`.
@@ -81,9 +84,7 @@ class PartedEngine(Engine):
         threads, memory_bytes: Of each part.
     """
 
-    meets_own = folds_accounts = False
-    holds_all = False
-    """True if parts stay in memory after their first use."""
+    meets_own = folds_accounts = holds_all = False
 
     def __init__(
         self,
@@ -122,9 +123,9 @@ class PartedEngine(Engine):
 
     def with_costs(self, costs: Costs) -> "PartedEngine":
         """The same with other costs."""
-        return type(self)(
-            self.spec, self.series, self.windows, costs, self._chosen, self._borders, **self._given
-        )
+        other = copy(self)
+        other.costs, other._held, other._shared = costs, {}, {}
+        return other
 
     def memory_plan(self, individuals: int) -> MemoryPlan:
         """Memory plan of a population of so many individuals, beside one part."""
@@ -206,15 +207,6 @@ class PartedEngine(Engine):
             )
         return self._held[part]
 
-
-class ApartEngine(PartedEngine):
-    """An engine that holds all parts, so that each has the rows of individuals on its windows.
-
-    Searches that advance together, each on a market of its own, are groups of it.
-    """
-
-    holds_all = True
-
     def evaluate_groups(self, groups: Sequence[tuple[Floats, Sequence[int]]]) -> list[Floats]:
         """Accumulators [P, W, A] of groups: genomes [P, G] and numbers of windows [W].
 
@@ -287,7 +279,7 @@ def evaluate_groups(engine: Engine, groups: Sequence[Group]) -> list[tuple[Float
         return _evaluate_together(engine, groups)
     plain = [(group.genomes, group.windows) for group in groups if not group.is_account]
     answers: Iterator[Floats]
-    if isinstance(engine, ApartEngine):
+    if isinstance(engine, PartedEngine) and engine.holds_all:
         answers = iter(engine.evaluate_groups(plain))
     else:
         answers = (_on(engine, windows).evaluate(genomes) for genomes, windows in plain)

@@ -181,11 +181,8 @@ class Reference:
             start = max(start, min(free))
         bars = slice(start, max(start, min(bars.stop, stop)))
         world = self.find_world(genes, window.series)
-        span, scales = (
-            SignalSpan(start, bars.stop, window.end),
-            self.find_scales(genes, window.series),
-        )
-        return self._take(world, span, scales, free)
+        scales = self.find_scales(genes, window.series)
+        return self._take(world, SignalSpan(start, bars.stop, window.end), scales, free)
 
     def signals(self, genome: Floats) -> tuple[list[int], ...]:
         """Bars [S] of each window [W] at which one side of an individual [G] asks, and not both."""

@@ -2,16 +2,12 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-import numpy.typing as npt
-
+from data.checks import Floats
 from engine.indicators.cpu.trends import Trend, TrendForm, weigh_lanes
 from engine.runtime.cpu.simd4 import LANES
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.lru_cache import ArrayCache
 from engine.runtime.machine import available_cores
-
-Floats = npt.NDArray[np.float64]
 
 
 def trends(

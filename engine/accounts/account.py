@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from data.bars import Bars, Window
+from data.checks import Flags, Floats, Ints
 from data.timeframe import UNITS_NS
 from engine.accounts.account_trades import (
     AccountTrades,
@@ -50,10 +50,6 @@ from engine.accounts.valuation import (
     reprice_trades,
     stake_ledgers,
 )
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 ACCOUNT_METRICS = (
     "best_r",

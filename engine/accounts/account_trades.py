@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from data.checks import Floats, Ints
 from engine.accounts.curves import compound
 from engine.accounts.reference import (
     StakedTrades,
@@ -18,9 +19,6 @@ from engine.accounts.reference import (
 )
 from engine.accounts.stake import SHARE_OF_R
 from engine.accounts.valuation import choose_trades
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,15 +3,11 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from data.bars import Bars, Window
+from data.checks import Flags, Floats, Ints
 from data.timeframe import UNITS_NS
 from engine.accounts.costs import Costs
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 
 def add_up(values: Floats) -> float:

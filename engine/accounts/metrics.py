@@ -12,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from data.bars import Bars, Window
+from data.checks import Flags, Floats
 from data.timeframe import UNITS_NS
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 Need = tuple[Flags, int]
 """Truths [P, W], and the reason to give if false."""
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from data.bars import Bars, Window
+from data.checks import Flags, Floats, Ints
 from engine.accounts.ledger import (
     ACCUMULATORS,
     AT_STOP,
@@ -34,10 +35,7 @@ REVERSE = REASONS.index("reverse")
 LOT_SLACK = 1e-9
 """Fraction of a lot by which a size may miss it and still have it."""
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Sides = npt.NDArray[np.int8]
-Flags = npt.NDArray[np.bool_]
 
 
 class Sums(NamedTuple):

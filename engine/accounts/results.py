@@ -7,9 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from data.bars import Window
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from data.checks import Floats, Ints
 
 
 class Results(NamedTuple):

@@ -10,12 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from data.checks import Floats, Ints
 from engine.accounts.ledger import Ledger
 from engine.accounts.reference import Sized, StakedTrades, size_trades
 from engine.accounts.stake import SHARE_OF_R, Stake
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 PLAIN = ("r", "side", "entry", "risk", "leave", "is_margin")
 """Columns of trades that all have."""

@@ -1,7 +1,7 @@
 """Populations of several markets in one engine, beside engines of their own."""
 
 from data.bars import Window
-from engine.out_of_core import ApartEngine, Group, create_engine, evaluate_groups
+from engine.out_of_core import Group, PartedEngine, create_engine, evaluate_groups
 from strategy import words as w
 from tests.support.parity import assert_same_bits
 from tests.support.worlds import make_bars, random_genomes
@@ -44,7 +44,7 @@ def compare_markets(device):
         ]  # fmt: skip
         asked = strategy, series, windows
         host, together = (create_engine(*asked, device=one, apart=2) for one in ("cpu", device))
-        assert not isinstance(together, ApartEngine)
+        assert not isinstance(together, PartedEngine)
         expected, actual = (evaluate_groups(engine, groups) for engine in (host, together))
         for (sums, account), (of_one, account_of_one) in zip(actual, expected, strict=True):
             assert_same_bits(of_one, sums, "markets")
