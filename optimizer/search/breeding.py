@@ -33,10 +33,6 @@ from optimizer.config.values import ETAS
 from optimizer.errors import ConfigError
 from optimizer.search.compiled.fronts import rising_orders
 from optimizer.search.compiled.variation import (
-    AS_DRAWN,
-    MUTATED,
-    SAMPLED,
-    Newcomers,
     Seen,
     choose_winners,
     cross,
@@ -45,7 +41,6 @@ from optimizer.search.compiled.variation import (
     repair,
     sample,
 )
-from optimizer.search.draws import Draws, draw_ahead
 from optimizer.search.generation import (
     LINEAGE,
     OPERATORS,
@@ -57,6 +52,7 @@ from optimizer.search.generation import (
     Problem,
     Serials,
 )
+from optimizer.search.randomness import Draws
 from optimizer.search.selection import Ranking, rank_individuals, select_survival_rule
 from strategy import GenomeLayout
 
@@ -80,14 +76,8 @@ LEARNING = 0.125
 MUTATION_ROUNDS = 4
 """How often an offspring that is already known is mutated again before it is given up."""
 
-AHEAD = 4
-"""Numbers that are drawn for each gene of a repeat; each mutation takes two of them."""
-
 IMMIGRANT_ROUNDS = 4
 """How often an individual from anywhere is then tried in its place before the place stays empty."""
-
-
-NO_NUMBERS: Floats = np.empty(0)
 
 
 def plain(genomes: Floats) -> Floats:
@@ -409,8 +399,6 @@ def _breed(
     """
     population, archive = elders
     has_elders = plan.elite > 0 and len(archive) > 0
-    shape = len(population), pool.shape[1]
-    draws.ahead(foresee_numbers(plan, shape, has_elders=has_elders))
     sizes = count_children(draws, plan)
     n_cross, n_swap, n_differ, n_nudged, n_immigrants = sizes
     n_bred = len(children[0]) - n_immigrants
@@ -446,27 +434,6 @@ def _breed(
         lineage[start:end, 3] = code
 
 
-def foresee_numbers(
-    plan: BreedingPlan, shape: tuple[int, int], *, has_elders: bool
-) -> dict[str, int]:
-    """Numbers of each stream that children of parents [P, G] take, or a few more."""
-    count, (n_parents, n_genes) = plan.count, shape
-    n_immigrants = int(plan.immigrants * count) + 1 if plan.immigrants else 0
-    n_bred = count - max(0, n_immigrants - 1)
-    n_cross, n_swap, n_differ, _ = (int(rate * n_bred) + 1 for rate in plan.rates)
-    return {
-        "stir": int(plan.immigrants > 0),
-        "operator": 1,
-        "select": -(-4 * n_bred // n_parents) * n_parents,
-        "elite": 4 * n_bred * has_elders,
-        "crossover": n_cross * (1 + 3 * n_genes),
-        "exchange": n_swap * n_genes,
-        "difference": n_differ * (5 + n_genes),
-        "mutate": 2 * n_bred * n_genes,
-        "immigrate": n_immigrants * n_genes,
-    }
-
-
 def _distinct(
     toolbox: Toolbox,
     layout: GenomeLayout,
@@ -482,23 +449,27 @@ def _distinct(
     lineage [P, 4]. A repeat is mutated before it is drawn anew, but not of the first newcomers.
     """
     n_known, is_repaired = len(rows) - len(lineage), np.empty(len(lineage), dtype=np.bool_)
-    given = toolbox.mutate.keywords
-    mutation = float(given["probability"]), squarings(given["eta"])
-    newcomers = Newcomers(
-        Seen(rows, n_known), n_known, layout.table, layout.ordered, mutation, lineage, is_repaired
-    )
-    left = np.arange(n_known, len(rows))
-    left = newcomers.admit(left, AS_DRAWN, 1, NO_NUMBERS)[2]
-    tries = [(SAMPLED, IMMIGRANT_ROUNDS, "immigrate")]
-    if is_bred:
-        tries.insert(0, (MUTATED, MUTATION_ROUNDS, "redraw"))
-    for way, n_rounds, purpose in tries:
-        while n_rounds and left.size:
-            stream, n_genes = draws(purpose), len(layout) * len(left)
-            if way * n_genes > len(stream.drawn):
-                draw_ahead([(stream, AHEAD * n_genes)])
-            n_rounds, n_taken, left = newcomers.admit(left, way, n_rounds, stream.drawn)
-            stream.take(n_taken)
+    given, seen, genes = toolbox.mutate.keywords, Seen(rows, n_known), layout.table
+
+    def admit(newcomers: Indices) -> Indices:
+        """Repair newcomers; those that repeat others are left."""
+        repair(rows, newcomers, len(newcomers), genes, layout.ordered, n_known, is_repaired)
+        return newcomers[seen.admit(newcomers)]
+
+    left = admit(np.arange(n_known, len(rows)))
+    n_mutations = MUTATION_ROUNDS if is_bred else 0
+    for number in range(n_mutations + IMMIGRANT_ROUNDS):
+        if not left.size:
+            break
+        count, n_numbers = len(left), len(left) * len(layout)
+        if number < n_mutations:
+            numbers, n_squarings = draws("redraw").random(2 * n_numbers), squarings(given["eta"])
+            mutate(rows, left, count, numbers, 0, genes, float(given["probability"]), n_squarings)
+            lineage[left - n_known, 3] = OPERATORS.index("mutate")
+        else:
+            sample(rows, left, count, draws("immigrate").random(n_numbers), 0, genes)
+            lineage[left - n_known, 1:] = UNKNOWN, UNKNOWN, OPERATORS.index("immigrate")
+        left = admit(left)
     if not left.size:
         return Brood(rows[n_known:], lineage, is_repaired)
     kept = np.delete(np.arange(len(lineage)), left - n_known)

@@ -29,7 +29,7 @@ from optimizer.search.breeding import (
     update_credits,
 )
 from optimizer.search.compiled.variation import Seen
-from optimizer.search.draws import Draws
+from optimizer.search.randomness import Draws
 from optimizer.search.generation import (
     LINEAGE,
     OPERATORS,
@@ -102,7 +102,6 @@ class Evolution:
         self._toolbox = make_toolbox(problem, settings)
         is_large = settings.population >= FEWEST_FOR_A_THREAD
         self._thread = ThreadPoolExecutor(1, "search") if is_large else None
-        self._draws = Draws(settings.seed, self._thread)
         self._number = 0
         self._ranking: Ranking | None = None
         self._population = self._archive = empty_population(
@@ -120,15 +119,13 @@ class Evolution:
         if number > settings.generations:
             return None
         self._started = perf_counter()
-        draws = self._draws.switch_generation(number)
+        draws = Draws(settings.seed, number)
         if number == 0:
             brood = settle(self._toolbox, layout, draws, settings.population, self._warm_start)
         else:
             plan = plan_generation(settings, self._memory, number, self._ranking)
             elders = self._population, self._archive
             brood = generate_offspring(self._toolbox, layout, draws, elders, plan)
-        if number < settings.generations:
-            self._draws.begin_next()
         brood.lineage[:, 0] = self._memory.evaluated + np.arange(len(brood))
         self._brood = brood
         return brood.genomes

@@ -62,7 +62,9 @@ def stream(seed: int, generation: int, purpose: str) -> np.random.Generator:
         ConfigError: When the seed or the generation is out of range.
         KeyError: When the purpose is none of `PURPOSES`.
     """
-    key = np.array(build_key(seed, generation, purpose), dtype=np.uint64)
+    _check_range("seed", seed, MAX_SEED)
+    _check_range("generation", generation, MAX_GENERATION)
+    key = np.array([seed, generation << 16 | PURPOSES[purpose]], dtype=np.uint64)
     return np.random.Generator(np.random.Philox(key=key))
 
 
@@ -83,13 +85,20 @@ def scale_to_index(drawn: Words, count: int) -> Ints:
     return indices
 
 
-def build_key(seed: int, generation: int, purpose: str) -> tuple[int, int]:
-    """Key of the stream at an address; errors as of `stream`."""
-    _check_range("seed", seed, MAX_SEED)
-    _check_range("generation", generation, MAX_GENERATION)
-    return seed, generation << 16 | PURPOSES[purpose]
-
-
 def _check_range(name: str, value: int, largest: int) -> None:
     if not 0 <= value <= largest:
         raise ConfigError(f"{name} must be a whole number from 0 to {largest}, got {value}")
+
+
+class Draws:
+    """The random streams of one generation, each opened once and then drawn from in turn."""
+
+    def __init__(self, seed: int, generation: int) -> None:
+        self._address = seed, generation
+        self._streams: dict[str, np.random.Generator] = {}
+
+    def __call__(self, purpose: str) -> np.random.Generator:
+        """The stream of a purpose, at its last position."""
+        if purpose not in self._streams:
+            self._streams[purpose] = stream(*self._address, purpose)
+        return self._streams[purpose]

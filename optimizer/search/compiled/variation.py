@@ -5,16 +5,11 @@ Repeats are found by a table of places with open addressing, rows compared in fu
 where to look first.
 """
 
-from dataclasses import dataclass
-from functools import cache
-
 import numpy as np
 import numpy.typing as npt
 
-from engine.runtime.compiling.addresses import call_loop, declare_loop, find_address
 from engine.runtime.compiling.loops import compiled_part, compiled_unlocked
 from optimizer.search.compiled.fronts import ONE, ZERO, Bools, Floats, Places, Unsigned
-from optimizer.search.generation import OPERATORS, UNKNOWN
 from strategy.gene import NEARLY
 
 LOW, HIGH, WHOLE, CATEGORY, STEP, BASE, TOP = range(7)
@@ -28,12 +23,6 @@ Table = npt.NDArray[np.int32]
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 HALF = np.uint64(32)
-
-AS_DRAWN, SAMPLED, MUTATED = range(3)
-"""How newcomers are made before they are admitted, which is how many numbers a gene takes."""
-
-
-MUTATE, IMMIGRATE = OPERATORS.index("mutate"), OPERATORS.index("immigrate")
 
 
 @compiled_part
@@ -93,7 +82,7 @@ def draw_other(old: float, draw: float, low: float, high: float) -> float:
     return other + 1.0 if other >= old else other
 
 
-@declare_loop("void(f8[:, ::1], i8[::1], i8, f8[::1], i8, f8[:, ::1], f8, i8)")
+@compiled_unlocked
 def mutate(
     genomes: Floats, rows: Places, count: int, draws: Floats, start: int, genes: Floats,
     chance: float, n_squarings: int,
@@ -133,7 +122,7 @@ def mutate(
             genomes[rows[i], g] = from_grid(moved, genes, g)
 
 
-@declare_loop("void(f8[:, ::1], i8[::1], i8, f8[::1], i8, f8[:, ::1])")
+@compiled_unlocked
 def sample(
     genomes: Floats, rows: Places, count: int, draws: Floats, start: int, genes: Floats
 ) -> None:
@@ -228,7 +217,7 @@ def move(
             out[i, g] = from_grid(moved, genes, g)
 
 
-@declare_loop("void(f8[:, ::1], i8[::1], i8, f8[:, ::1], i8[:, ::1], i8, b1[::1])")
+@compiled_unlocked
 def repair(
     genomes: Floats, rows: Places, count: int, genes: Floats, ordered: Places, first: int,
     is_broken: Bools,
@@ -282,90 +271,7 @@ class Seen:
         return is_known
 
 
-@dataclass(frozen=True)
-class Newcomers:
-    """Newcomers behind the N genomes that are known, and how they are made.
-
-    Args:
-        seen: Table of all rows [N + P, G], in which the first N are admitted.
-        first: N.
-        genes: [7, G], as of `GenomeLayout.table`.
-        ordered: As of `repair`.
-        mutation: Chance and squarings, as of `mutate`.
-        lineage: [P, 4], of which the origin of those that replace others is received.
-        is_broken: [P] receives whose genes broke a constraint.
-    """
-
-    seen: Seen
-    first: int
-    genes: Floats
-    ordered: Places
-    mutation: tuple[float, int]
-    lineage: Places
-    is_broken: Bools
-
-    def admit(
-        self, rows: Places, way: int, n_rounds: int, numbers: Floats
-    ) -> tuple[int, int, Places]:
-        """Make, repair and admit newcomers; those that repeat others again, in rounds.
-
-        `rows` [R] say which and receive those that are left in front; they are made `AS_DRAWN`,
-        `SAMPLED` or `MUTATED`. Rounds end where `numbers` [M] are too few for another. Returns
-        rounds that are left, numbers that were taken, and rows that repeat others.
-        """
-        state, is_known = np.array([len(rows), n_rounds, 0]), np.empty(len(rows), dtype=np.bool_)
-        admit_newcomers(
-            self.seen.rows, self.seen.bits, rows, way, numbers, find_loops(), self.genes,
-            self.ordered, *self.mutation, self.first, self.seen.table, is_known, self.lineage,
-            self.is_broken, state,
-        )  # fmt: skip
-        count, left, taken = state.tolist()
-        return left, taken, rows[:count]
-
-
-@cache
-def find_loops() -> Places:
-    """Addresses of what `admit_newcomers` calls."""
-    return np.array([find_address(loop) for loop in (sample, mutate, repair, admit)])
-
-
 @compiled_unlocked
-def admit_newcomers(
-    genomes: Floats, bits: Unsigned, rows: Places, way: int, numbers: Floats, loops: Places,
-    genes: Floats, ordered: Places, chance: float, n_squarings: int, first: int, table: Table,
-    is_known: Bools, lineage: Places, is_broken: Bools, state: Places,
-) -> None:  # fmt: skip
-    """Make, repair and admit newcomers; arguments as of `Newcomers`, its `admit`, and the loops.
-
-    `bits` are those of `genomes`, `is_known` [R] is scratch. `state` has rows and rounds that are
-    left, and numbers that were taken.
-    """
-    while state[0] > 0 and state[1] > 0:
-        count, start = state[0], state[2]
-        end = start + way * count * genes.shape[1]
-        if end > numbers.size:
-            break
-        if way == SAMPLED:
-            call_loop(sample, loops[0], genomes, rows, count, numbers, start, genes)
-        if way == MUTATED:
-            call_loop(
-                mutate, loops[1], genomes, rows, count, numbers, start, genes, chance, n_squarings
-            )
-        for i in range(count if way != AS_DRAWN else 0):
-            row = rows[i] - first
-            lineage[row, 3] = MUTATE if way == MUTATED else IMMIGRATE
-            if way == SAMPLED:
-                lineage[row, 1] = lineage[row, 2] = UNKNOWN
-        call_loop(repair, loops[2], genomes, rows, count, genes, ordered, first, is_broken)
-        call_loop(admit, loops[3], bits, rows, count, table, is_known)
-        n_left = 0
-        for i in range(count):
-            rows[n_left] = rows[i]
-            n_left += is_known[i]
-        state[0], state[1], state[2] = n_left, state[1] - 1, end
-
-
-@declare_loop("void(u8[:, ::1], i8[::1], i8, i4[::1], b1[::1])")
 def admit(rows: Unsigned, numbers: Places, count: int, table: Table, is_known: Bools) -> None:
     """Admit rows that are new; see `Seen.admit`.
 
