@@ -81,19 +81,31 @@ AMOUNT = Words("an amount of memory such as 512MiB", "AMOUNT")
 
 
 class Settings(BaseModel):
-    """A group of knobs; the configuration is all groups together."""
+    """A group of knobs; the configuration is all groups together.
+
+    A group names what its knobs decide, but for those that name something else themselves.
+    """
 
     # Groups alone are never made, and help makes none.
     model_config = ConfigDict(
         strict=True, frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True
     )
 
+    def __init_subclass__(cls, decides: Decides | None = None, **others: Any) -> None:  # noqa: ANN401
+        super().__init_subclass__(**others)
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, decides: Decides | None = None, **others: object) -> None:
+        for field in cls.model_fields.values() if decides is not None else ():
+            assert isinstance(field.json_schema_extra, dict), "every field is a knob"
+            field.json_schema_extra.setdefault("decides", decides)
+
 
 def knob(
     default: Value,
     description: str,
     *,
-    decides: Decides,
+    decides: Decides | None = None,
     ge: float | None = None,
     gt: float | None = None,
     le: float | None = None,
@@ -102,9 +114,11 @@ def knob(
     """One field of a group.
 
     `description` is the help of its flag and the comment above its key in a file, `also` a
-    second name of its flag; `ge`, `gt` and `le` are limits.
+    second name of its flag; `ge`, `gt` and `le` are limits. `decides` is that of its group if None.
     """
-    extra: dict[str, JsonValue] = {"decides": decides, "also": also}
+    extra: dict[str, JsonValue] = {"also": also}
+    if decides is not None:
+        extra["decides"] = decides
     value: Value = Field(
         default, description=description, json_schema_extra=extra, ge=ge, gt=gt, le=le
     )
