@@ -29,7 +29,6 @@ from optimizer.search.breeding import (
     update_credits,
 )
 from optimizer.search.compiled.variation import Seen
-from optimizer.search.randomness import Draws
 from optimizer.search.generation import (
     LINEAGE,
     OPERATORS,
@@ -50,6 +49,7 @@ from optimizer.search.generation import (
     judged_population,
     to_numbers,
 )
+from optimizer.search.randomness import Draws
 from optimizer.search.selection import (
     Ranking,
     compute_box,

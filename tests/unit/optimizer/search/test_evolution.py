@@ -22,7 +22,6 @@ from optimizer.search.breeding import (
     shares,
     update_credits,
 )
-from optimizer.search.randomness import Draws
 from optimizer.search.evolution import STEPS, front_hash, neighbours, stop_reason
 from optimizer.search.generation import (
     OPERATORS,
