@@ -1,6 +1,6 @@
 """Bars in: read from a source, checked, hashed, cut into windows."""
 
-from data.bars import Bars, Window
+from data.bars import Bars, Holdout, Window, joined, parse_holdout, parts, split_window
 from data.errors import DataError
 from data.hours import Gaps
 from data.inspection import (
@@ -18,7 +18,6 @@ from data.resample import cut_at_gaps, join_bars, resample
 from data.save_parquet import keep_bars
 from data.table import FetchOptions, LoadOptions
 from data.timeframe import format_timeframe, infer_timeframe, parse_timeframe
-from data.windows import Holdout, joined, parse_holdout, parts, split_window
 
 __all__ = [
     "PROVIDERS",

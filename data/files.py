@@ -1,15 +1,24 @@
-"""Files: opened so that nothing can hold a program up, written whole, and in turns."""
+"""Files: opened so that nothing can hold a program up, written whole, in turns, and kept in caches.
+
+A file of a cache is content behind its SHA-256; the least recently used are removed first. Any
+number of processes may share a folder: a file appears whole or not at all.
+"""
 
 import contextlib
 import errno
 import fcntl
+import hashlib
 import os
+import shutil
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from io import BufferedReader
 from pathlib import Path
 from stat import S_IMODE, S_ISREG
 from time import monotonic, sleep
+from typing import NamedTuple
+
+DIGEST_BYTES = 32
 
 DRAFT = ".part"
 """Ending of the name of a file or a folder that is being made."""
@@ -27,12 +36,77 @@ INPUTS: set[str] = set()
 """Absolute names of files that a person named, or sent with those, and this process has read."""
 
 
+class DamagedError(Exception):
+    """A file of a cache differs from its written content."""
+
+
+class CacheEntry(NamedTuple):
+    """A file of a cache, or a folder of files that are removed together."""
+
+    used: float  # when it was last used, seconds since 1970
+    path: Path
+    size: int  # bytes of all its files
+
+
 class NoFileError(OSError):
     """A folder, a pipe or a device stands where a file was to be read."""
 
 
 class TooLargeError(NoFileError):
     """A file is larger than any of its kind."""
+
+
+def read_sealed(path: Path) -> bytes | None:
+    """Content of a file by `write_sealed`; None without one, a `DamagedError` if changed."""
+    try:
+        with open_ordinary(path) as file:
+            digest, content = file.read(DIGEST_BYTES), file.read()
+    except FileNotFoundError:
+        return None
+    if hashlib.sha256(content).digest() != digest:
+        raise DamagedError(f"{path} is damaged")
+    return content
+
+
+def write_sealed(path: Path, content: bytes) -> None:
+    """Put content behind its digest into a file of an existing folder, whole or not at all."""
+    with drafting(path) as draft:
+        # Not synchronised with the disk: the digest shows the traces of a crash.
+        draft.write_bytes(hashlib.sha256(content).digest() + content)
+
+
+def note_use(path: Path) -> None:
+    """Note that a file or a folder is used: others are let go before it."""
+    with contextlib.suppress(OSError):
+        os.utime(path)
+
+
+def list_entries(folder: Path, pattern: str) -> list[CacheEntry]:
+    """Files and folders of a cache that have such names, the one used longest ago first."""
+    return sorted(_measure_entries(folder, pattern))
+
+
+def remove_oldest(folder: Path, pattern: str, most_bytes: int, keep: Collection[Path] = ()) -> int:
+    """Remove the least recently used files, down to so many bytes; the bytes that are left.
+
+    Files to keep stay, even if that is more.
+    """
+    entries = list_entries(folder, pattern)
+    left = sum(entry.size for entry in entries)
+    for entry in entries:
+        if left > most_bytes and entry.path not in keep:
+            remove_entry(entry.path)
+            left -= entry.size
+    return left
+
+
+def remove_entry(path: Path) -> None:
+    """Remove a file or a folder; another process may have been quicker."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+        return
+    with contextlib.suppress(OSError):
+        path.unlink()
 
 
 def open_ordinary(path: Path) -> BufferedReader:
@@ -195,27 +269,6 @@ def claiming(path: Path, seconds: float) -> Iterator[None]:
             os.close(descriptor)
 
 
-def _lock_draft(draft: Path, kind: int) -> int:
-    """The descriptor that holds the lock of a draft; -1 where another process took it."""
-    try:
-        descriptor = os.open(draft, kind | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
-    except FileExistsError:
-        return -1
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Its holder, or a writer that took it for one that was left, may have removed it.
-        is_there = os.path.samestat(os.fstat(descriptor), os.lstat(draft))
-    except (BlockingIOError, FileNotFoundError):
-        is_there = False
-    except OSError:
-        # A file system without locks lets all go on; drafts of the killed stay there.
-        return descriptor
-    if is_there:
-        return descriptor
-    os.close(descriptor)
-    return -1
-
-
 def sync_folder(folder: Path) -> None:
     """Make a rename within a folder durable."""
     descriptor = os.open(folder, os.O_RDONLY)
@@ -237,3 +290,32 @@ def taking_turns(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def _measure_entries(folder: Path, pattern: str) -> Iterator[CacheEntry]:
+    for path in folder.glob(pattern):
+        with contextlib.suppress(OSError):
+            files = path.iterdir() if path.is_dir() else [path]
+            size = sum(file.stat().st_size for file in files)
+            yield CacheEntry(path.stat().st_mtime, path, size)
+
+
+def _lock_draft(draft: Path, kind: int) -> int:
+    """The descriptor that holds the lock of a draft; -1 where another process took it."""
+    try:
+        descriptor = os.open(draft, kind | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    except FileExistsError:
+        return -1
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Its holder, or a writer that took it for one that was left, may have removed it.
+        is_there = os.path.samestat(os.fstat(descriptor), os.lstat(draft))
+    except (BlockingIOError, FileNotFoundError):
+        is_there = False
+    except OSError:
+        # A file system without locks lets all go on; drafts of the killed stay there.
+        return descriptor
+    if is_there:
+        return descriptor
+    os.close(descriptor)
+    return -1

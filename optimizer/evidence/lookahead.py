@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import numpy as np
 
-from data.bars import Bars, Payments, Window
+from data.bars import Bars, Payments, Window, groups
 from data.checks import PRICES, Flags, Floats, Ints, format_time
 from data.progress import Progress, Watch
 from data.timeframe import DAY_NS
-from data.windows import groups
 from data.zones import to_local
 from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS, Ledger
 from engine.memory_plan import allow_host_bytes

@@ -17,8 +17,7 @@ from math import comb
 
 import numpy as np
 
-from data.bars import Bars, Role, Window
-from data.windows import groups
+from data.bars import Bars, Role, Window, groups
 from optimizer.errors import ConfigError
 from optimizer.formatting import format_count
 

@@ -19,7 +19,7 @@ from time import perf_counter
 import numpy as np
 from platformdirs import user_cache_path
 
-from data.store import (
+from data.files import (
     DIGEST_BYTES,
     DamagedError,
     list_entries,

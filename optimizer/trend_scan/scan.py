@@ -20,10 +20,16 @@ from data import Bars, Window, load_bars
 from data.cache import APP
 from data.checks import format_time
 from data.errors import list_some
-from data.files import remove_drafts
+from data.files import (
+    DamagedError,
+    note_use,
+    read_sealed,
+    remove_drafts,
+    remove_oldest,
+    write_sealed,
+)
 from data.load import note_open_bar
 from data.progress import Progress, Watch
-from data.store import DamagedError, note_use, read_sealed, remove_oldest, write_sealed
 from engine.runtime.compiling.forms import CompiledForm
 from engine.runtime.machine import available_cores
 from engine.trends import Trend, trends

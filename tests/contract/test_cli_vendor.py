@@ -340,7 +340,6 @@ def test_delayed_bars_count_long_after_their_day(command, vendor, monkeypatch):
 
         time_ns = staticmethod(lambda: 1_709_359_200 * 10**9)
 
-    monkeypatch.setattr("data.vendor.aggregates.time", Later)
     monkeypatch.setattr("data.providers.polygon_api.time", Later)
     outcome = command(*FETCH[:-1], "2024-03-05")
     assert outcome.code == 3

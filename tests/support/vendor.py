@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import numpy as np
 
-from data.vendor.aggregates import session_days
+from data.providers.polygon_api import session_days
 
 KEY = "canary+KEY/0123456789=%end"
 """The one key that the vendor knows; its forms differ in addresses and in base64."""

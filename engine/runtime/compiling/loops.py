@@ -26,8 +26,15 @@ from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 from numba.core.sigutils import normalize_signature
 
-from data.files import claiming, remove_drafts
-from data.store import DamagedError, list_entries, read_sealed, remove_entry, write_sealed
+from data.files import (
+    DamagedError,
+    claiming,
+    list_entries,
+    read_sealed,
+    remove_drafts,
+    remove_entry,
+    write_sealed,
+)
 from engine.errors import EngineError
 from engine.runtime.collector import pause_collector
 from engine.runtime.compiling.cache_dirs import ENGINE, loops_folder

@@ -25,13 +25,12 @@ from data import (
     resample,
     split_window,
 )
-from data.bars import Bars
+from data.bars import Bars, groups
 from data.errors import BarsError, DataError, WindowError
 from data.hours import find_open_gaps, gap_lines
 from data.mmap_store import pack_bars, unpack_bars
 from data.point_in_time import DatedNumbers, read_dated
 from data.timeframe import check_spacing, count_steps
-from data.windows import groups
 from data.zones import LocalZone, earliest_moments, to_local
 from tests.corpus.rhythm import file_of, without_three
 from tests.corpus.row import time_ns

@@ -22,21 +22,19 @@ from data.cache import (
 from data.checks import COLUMNS, VALUES
 from data.errors import SourceError
 from data.files import (
+    DamagedError,
     claiming,
     drafting,
-    name_draft,
-    remove_drafts,
-    replace_whole,
-)
-from data.mmap_store import find_mapped_file, map_bars, pack_bars, put_down, unpack_bars
-from data.store import (
-    DamagedError,
     list_entries,
+    name_draft,
     note_use,
     read_sealed,
+    remove_drafts,
     remove_oldest,
+    replace_whole,
     write_sealed,
 )
+from data.mmap_store import find_mapped_file, map_bars, pack_bars, put_down, unpack_bars
 from tests.support.worlds import draw_payments, make_bars
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import data
 from data.errors import FetchError, SourceError
+from data.providers.polygon_api import has_calendar, missing_sessions, session_days
 from data.vendor import client
-from data.vendor.aggregates import has_calendar, missing_sessions, session_days
 from data.vendor.client import Pace, VendorAccount, check_url, find_account
 from data.vendor.paging import PageReader
 

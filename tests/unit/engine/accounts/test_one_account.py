@@ -9,8 +9,7 @@ import pytest
 
 import strategy.words as w
 from data import LoadOptions, load_bars
-from data.bars import Bars, Window
-from data.windows import parts
+from data.bars import Bars, Window, parts
 from engine.accounts.account import Account
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, REASONS

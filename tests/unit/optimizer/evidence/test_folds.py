@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.bars import Window
-from data.windows import groups
+from data.bars import Window, groups
 from engine.batch import Engine
 from engine.runtime.shortage import relieve_shortage
 from optimizer.config.run_config import RunConfig
