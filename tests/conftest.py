@@ -15,8 +15,8 @@ pytest.register_assert_rewrite("tests.support")
 
 from engine.replay import parity  # noqa: E402
 from tests.support.agreement import AGREE  # noqa: E402
-from tests.support.backends import BACKEND_PARAMETERS  # noqa: E402
 from tests.support.recordings import Recordings  # noqa: E402
+from tests.support.references import BACKEND_PARAMETERS  # noqa: E402
 
 REAL = Path(__file__).parents[2] / "shared" / "data" / "real"
 

@@ -13,7 +13,7 @@ from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.batch import Engine
 from strategy.words import *
 from tests.support.agreement import Suite, count_equal, list_trades
-from tests.support.backends import BACKEND_PARAMETERS
+from tests.support.references import BACKEND_PARAMETERS
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore"),

@@ -20,8 +20,7 @@ from engine.reference import Reference
 from strategy.words import *
 from tests.agreement.test_backtesting_py import HOUR_NS, read_bars
 from tests.support.agreement import Suite
-from tests.support.backends import BACKEND_PARAMETERS
-from tests.support.references import FORMS
+from tests.support.references import BACKEND_PARAMETERS, FORMS
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore"),

@@ -13,8 +13,8 @@ import pytest
 from data.bars import Bars
 from optimizer.agreement.matching import list_ours, match
 from tests.support.agreement import Suite, read_trades, run_strategy
-from tests.support.backends import BACKEND_PARAMETERS
 from tests.support.pine_plans import PLANS
+from tests.support.references import BACKEND_PARAMETERS
 
 MINUTE_NS = 60 * 10**9
 

@@ -13,8 +13,6 @@ from data.timeframe import DAY_NS
 from optimizer.agreement.matching import list_ours, match
 from strategy.model import Strategy
 from tests.support.agreement import Suite, read_published_bars, read_trades, run_strategy
-from tests.support.backends import BACKEND_PARAMETERS
-from tests.support.finer import make_coarse
 from tests.support.published_plans import (
     AVERAGES,
     BANDS,
@@ -29,6 +27,8 @@ from tests.support.published_plans import (
     SUPERTREND,
     TURNS,
 )
+from tests.support.references import BACKEND_PARAMETERS
+from tests.support.series import make_coarse
 
 EARLY = "their highest of five bars speaks before there are five"
 STILL_OPEN = "the last trade is still open"

@@ -19,7 +19,6 @@ from data import Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATORS
 from engine.batch import Engine
-from tests.support.finer import make_coarse, open_apart
 from tests.support.limited import draw_account, draw_finer_account
 from tests.support.parity import both
 from tests.support.random_strategies import (
@@ -28,6 +27,7 @@ from tests.support.random_strategies import (
     drawn_orders,
     drawn_strategy,
 )
+from tests.support.series import make_coarse, open_apart
 from tests.support.worlds import make_bars, make_population
 
 SHOWN_EVERY = 100

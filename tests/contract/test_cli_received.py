@@ -16,10 +16,10 @@ from tests.support.hostile import (
     READERS,
     Mutator,
     Watch,
+    harm_arrays,
     limited_memory,
     read_hostile,
 )
-from tests.support.hostile_arrays import harm_arrays
 from tests.support.own_files import momentum_file
 
 WRITES = "open({!r}, 'w').close()\n"

@@ -15,7 +15,7 @@ from optimizer.errors import StoppedError, StoreError
 from optimizer.run import record as record_module
 from optimizer.store import RunStore, list_runs
 from tests.support.commands import SMALL, Outcome, run, start
-from tests.support.forging import change, flip, interrupt
+from tests.support.hostile import change, flip, interrupt
 from tests.support.losing import pretend
 
 pytestmark = pytest.mark.slow

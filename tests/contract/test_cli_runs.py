@@ -22,7 +22,7 @@ from optimizer.grades import GRADE_WORDS
 from optimizer.report.facts import summarize
 from optimizer.store import RunStore
 from tests.support.commands import SMALL, write_market
-from tests.support.forging import change, flip, forge, interrupt
+from tests.support.hostile import change, flip, forge, interrupt
 from tests.support.judged import judgement, record_judgement
 from tests.support.judging import judge_briefly
 from tests.support.viewing import serving

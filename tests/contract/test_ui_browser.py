@@ -13,7 +13,7 @@ from optimizer.store import RunStore
 from optimizer.store.labels import change_labels
 from optimizer.store.listing import list_runs
 from tests.support.browser import FLAT, PATIENCE_MS
-from tests.support.forging import forge
+from tests.support.hostile import forge
 from tests.support.runs import record_run
 from tests.support.viewing import GrowingRun, serving
 

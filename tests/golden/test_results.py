@@ -10,7 +10,7 @@ from tests.golden.results import (
     list_all,
     read_results,
 )
-from tests.support.backends import BACKEND_PARAMETERS
+from tests.support.references import BACKEND_PARAMETERS
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -19,10 +19,10 @@ from strategy import words as w
 from strategy.rows import as_it_reads
 from tests.bench.drawn import with_reference
 from tests.support.comparisons import needs_gpu
-from tests.support.finer import HOUR_NS, make_coarse
 from tests.support.parity import both
 from tests.support.random_strategies import drawn_orders, drawn_strategy
 from tests.support.references import compiled_reference
+from tests.support.series import HOUR_NS, make_coarse
 from tests.support.worlds import (
     SHORT_SPECS,
     costs,

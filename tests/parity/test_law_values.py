@@ -18,10 +18,10 @@ from engine.runtime.compiling.forms import CompiledForm
 from strategy import STRATEGIES
 from strategy.indicators import adaptive_trend as law
 from tests.support import examples, trend
-from tests.support.backends import BACKEND_PARAMETERS
-from tests.support.finer import make_coarse
 from tests.support.order_cases import CASES
 from tests.support.parity import both
+from tests.support.references import BACKEND_PARAMETERS
+from tests.support.series import make_coarse
 
 
 def read_table(name):

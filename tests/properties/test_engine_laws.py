@@ -23,9 +23,8 @@ from strategy.indicators.windows import zscore
 from strategy.rows import Rows, as_it_reads
 from strategy.series import Series
 from strategy.signals import truth
-from tests.support.backends import BACKEND_PARAMETERS
 from tests.support.random_strategies import drawn_exits, drawn_orders
-from tests.support.references import FORMS, compiled_reference
+from tests.support.references import BACKEND_PARAMETERS, FORMS, compiled_reference
 from tests.support.worlds import (
     SHORT_SPECS,
     costs,

@@ -13,8 +13,8 @@ from engine.accounts.reference import find_size, grow_cash, size_trades, stake_t
 from engine.accounts.strategy_stakes import build_stake
 from engine.batch import Engine
 from tests.support.averages import BOUNDED, FOLLOWING, REVERSING, WAITING
-from tests.support.finer import make_coarse
 from tests.support.random_strategies import drawn_accounts, drawn_exits
+from tests.support.series import make_coarse
 from tests.support.signals import read_state
 from tests.support.worlds import make_bars
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from data.bars import Window
-from tests.support.finer import make_coarse
 from tests.support.random_strategies import Drawn
+from tests.support.series import make_coarse
 from tests.support.worlds import draw_order_costs, make_bars, make_population
 
 RESTING = ("entry", "cancel", "reverse")

@@ -1,7 +1,10 @@
-"""The reference in each of its forms."""
+"""The reference in each of its forms, and every backend; one that is absent is skipped."""
+
+import pytest
 
 from data.bars import Window
 from engine.batch import Engine
+from engine.devices import BACKENDS, why_absent
 from engine.reference import Reference
 from engine.replay.parity import compare_ledgers
 from engine.runtime.compiling.forms import CompiledForm
@@ -24,3 +27,17 @@ def trade_once(strategy, series, windows=None, costs=None, **genes):
     for expected, actual in zip(ledgers, Engine(*asked, device="cpu").trades(genome), strict=True):
         assert compare_ledgers(expected, actual) == ""
     return ledgers
+
+
+def _parameter(name):
+    marks = [] if name == "cpu" else [pytest.mark.gpu]
+    reason = why_absent(name)
+    if reason:
+        marks.append(pytest.mark.skip(reason=f"no {name} device: {reason}"))
+    return pytest.param(name, marks=marks)
+
+
+BACKEND_PARAMETERS = [_parameter(name) for name in sorted(BACKENDS)]
+
+ENGINE_PARAMETERS = [*map(pytest.param, FORMS), *BACKEND_PARAMETERS]
+"""The reference in each of its forms, and every backend."""

@@ -28,13 +28,14 @@ from data.providers import time_columns
 from data.resample import join_bars
 from tests.corpus.durations import TRADED, at
 from tests.corpus.row import bars as file_of_bars
-from tests.support.finer import HOUR_NS, make_coarse
 from tests.support.series import (
+    HOUR_NS,
     MINUTE_NS,
     NAMES,
     START_NS,
     csv_text,
     make_bars,
+    make_coarse,
     make_columns,
     write_csv,
 )

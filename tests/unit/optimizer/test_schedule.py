@@ -18,9 +18,8 @@ from optimizer.schedule import Schedule, format_days, plan_steps, stitch
 from strategy import STRATEGIES
 from strategy import words as w
 from tests.support.averages import REVERSING as LIMITED
-from tests.support.finer import make_coarse
 from tests.support.references import compiled_reference
-from tests.support.series import MINUTE_NS, START_NS
+from tests.support.series import MINUTE_NS, START_NS, make_coarse
 from tests.support.series import make_bars as make_flat_bars
 from tests.support.worlds import make_bars
 

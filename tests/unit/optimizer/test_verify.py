@@ -15,9 +15,7 @@ from optimizer.store.files import DATABASE, OWNER
 from optimizer.store.log import UNCOUNTED
 from optimizer.verify import check_run
 from tests.support.evidence import make_planted_market
-from tests.support.forging import forge
-from tests.support.hostile import changing
-from tests.support.hostile_arrays import rewrite_population
+from tests.support.hostile import changing, forge, rewrite_population
 from tests.support.judging import recorded_run
 
 

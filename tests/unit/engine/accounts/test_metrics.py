@@ -30,9 +30,8 @@ from optimizer.config.run_config import RunConfig
 from optimizer.run.task import prepare
 from strategy import STRATEGIES
 from strategy import words as w
-from tests.support.ledgers import make_flat_bars, make_free_ledger
-from tests.support.ledgers import make_free_ledger as ledger
-from tests.support.markets import PAPER_SPEC
+from tests.support.markets import PAPER_SPEC, make_flat_bars, make_free_ledger
+from tests.support.markets import make_free_ledger as ledger
 from tests.support.order_cases import CASES
 from tests.support.paths import ROOT
 from tests.support.random_strategies import drawn_orders

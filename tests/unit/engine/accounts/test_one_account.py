@@ -24,12 +24,17 @@ from engine.replay.parity import compare_accumulators, compare_ledgers
 from optimizer.config.run_config import RunConfig
 from optimizer.run.markets import load_markets
 from strategy import STRATEGIES
-from tests.support.backends import BACKEND_PARAMETERS, ENGINE_PARAMETERS
-from tests.support.finer import HOUR_NS
 from tests.support.limited import draw_account
 from tests.support.markets import PAPER_SPEC, join_markets, losing_market, winning_market
 from tests.support.parity import both
-from tests.support.references import FORMS, compiled_reference, trade_once
+from tests.support.references import (
+    BACKEND_PARAMETERS,
+    ENGINE_PARAMETERS,
+    FORMS,
+    compiled_reference,
+    trade_once,
+)
+from tests.support.series import HOUR_NS
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 
 INF = math.inf

@@ -11,10 +11,9 @@ from data.timeframe import DAY_NS, MINUTE_NS
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import REASONS
 from strategy import words as w
-from tests.support.finer import make_coarse
-from tests.support.ledgers import make_flat_bars
-from tests.support.markets import PAPER_SPEC, QUIET, SIGNAL, paper_market
+from tests.support.markets import PAPER_SPEC, QUIET, SIGNAL, make_flat_bars, paper_market
 from tests.support.references import trade_once
+from tests.support.series import make_coarse
 from tests.support.worlds import make_bars
 
 FREE = Costs(fee_bp=0.0, slippage_bp=0.0)

@@ -22,7 +22,7 @@ from strategy.words import (
     strategy,
     trail,
 )  # fmt: skip
-from tests.support.ledgers import make_flat_bars
+from tests.support.markets import make_flat_bars
 from tests.support.references import trade_once
 from tests.support.series import hand_bars
 

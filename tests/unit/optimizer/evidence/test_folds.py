@@ -38,7 +38,6 @@ from optimizer.evidence.splits import Split, combinatorial, list_paths, walk_for
 from optimizer.run.runner import Observer, start_run
 from optimizer.run.search import on_other_bars, search
 from strategy import Gene, GenomeLayout
-from tests.support.backends import BACKEND_PARAMETERS
 from tests.support.evidence import (
     compute_plain_strength,
     counted_bars,
@@ -46,6 +45,7 @@ from tests.support.evidence import (
     make_planted_market,
 )
 from tests.support.judging import SMALL, make_task, write_bars
+from tests.support.references import BACKEND_PARAMETERS
 from tests.support.series import MINUTE_NS, START_NS, make_bars
 from tests.support.worlds import SHORT_SPECS
 

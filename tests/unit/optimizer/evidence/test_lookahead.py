@@ -41,9 +41,9 @@ from strategy.expressions import Call
 from strategy.language import Term, as_setting
 from strategy.rows import Rows
 from tests.support.evidence import counted_bars, make_ledger, make_planted_market
-from tests.support.finer import make_coarse
 from tests.support.judging import find_causal, make_task
 from tests.support.random_strategies import drawn_exits
+from tests.support.series import make_coarse
 from tests.support.worlds import make_bars, random_genomes
 
 SIGNAL = REASONS.index("signal")

@@ -32,9 +32,9 @@ from optimizer.run.search import search
 from optimizer.search.randomness import draw_words
 from optimizer.store import RunStore
 from tests.support.evidence import HOUR_NS, counted_bars, make_planted_market
-from tests.support.finer import make_coarse
 from tests.support.judging import make_task
 from tests.support.recording import HEADER, make_generation
+from tests.support.series import make_coarse
 from tests.support.worlds import make_bars
 
 BARS = make_planted_market(7, 900, 8)

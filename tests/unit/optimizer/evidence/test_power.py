@@ -40,9 +40,9 @@ from optimizer.evidence.trials import JudgedTrials, build_daily_columns, count_e
 from optimizer.run.search import search
 from optimizer.store import RunStore
 from tests.support.evidence import make_planted_market
-from tests.support.finer import make_coarse
 from tests.support.judging import make_task
 from tests.support.recording import HEADER, make_generation
+from tests.support.series import make_coarse
 
 BARS = make_planted_market(7, 3000, 0)
 

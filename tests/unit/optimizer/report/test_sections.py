@@ -42,7 +42,7 @@ from optimizer.report.trades import (
     summarize_sides,
 )
 from tests.support.judged import judgement, record_judgement
-from tests.support.ledgers import COSTS, build_trade_ledger, collect_ledgers, trade
+from tests.support.markets import COSTS, build_trade_ledger, collect_ledgers, trade
 from tests.support.trend import A, B, S
 from tests.support.worlds import make_bars
 

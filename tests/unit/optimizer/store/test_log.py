@@ -10,7 +10,7 @@ from data.files import name_draft
 from optimizer.errors import StoreError
 from optimizer.store import RunStore, list_runs
 from optimizer.store.files import DATABASE, OWNER, read_owner
-from tests.support.forging import change, flip
+from tests.support.hostile import change, flip
 from tests.support.kill import child, child_record, kill_process
 from tests.support.recording import (
     HEADER,

@@ -29,8 +29,7 @@ from optimizer.store.log_file import LOG_BYTES, build_write_error, find_network_
 from optimizer.store.payload import DEEPEST, decode, encode
 from optimizer.store.result import find_strongest, load_result
 from optimizer.viewing.run_index import RunIndex, list_rows
-from tests.support.forging import change, forge
-from tests.support.hostile import changing
+from tests.support.hostile import change, changing, forge
 from tests.support.recording import HEADER, assert_sound, fill, find_damage, make_generation, mount
 
 
