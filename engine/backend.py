@@ -1,8 +1,8 @@
-"""Interface of backends: the four stages behind one set of names, whatever the device."""
+"""Interface of backends: one set of names, whatever the device."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,34 +18,6 @@ from strategy.model import Strategy
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Slots = npt.NDArray[np.int32]
-
-
-class Exits(NamedTuple):
-    """The bracket and the costs as numbers; the first four are columns, not values."""
-
-    stop_row: int  # row of the fast case that measures the stop's distance
-    stop_mult: int  # gene
-    reward: int  # gene
-    max_hold: int  # gene
-    per_side: float  # cost of a side as a fraction of notional
-    min_risk: float  # fraction of the entry price
-    risk_fraction: float  # fraction of equity per R
-    delay: int  # bars by which an entry is later than the bar after its signal
-
-
-class RowForm(NamedTuple):
-    """Form of a row, without its parameters."""
-
-    indicator: str  # form of the indicator, such as ``"sma"``
-    source: str  # its source, such as ``"true_range"``
-
-
-class RowRequest(NamedTuple):
-    """Rows of one form to compute."""
-
-    form: RowForm  # indicator and source
-    parameters: Floats  # [n, L] of each row
-    slots: Ints  # [n] where each row goes
 
 
 class Sent(NamedTuple):
@@ -64,20 +36,10 @@ class Sent(NamedTuple):
         return Sent(self.genomes[part], self.windows, own, self.out[part], account)
 
 
-class StretchedRows(NamedTuple):
-    """Individuals, with rows that are not in slots."""
-
-    genomes: Floats  # [P, G]
-    n_rows: int  # I, distinct rows
-    requests: Sequence[RowRequest]  # of these, each with its number in the place of a slot
-    row_of: Ints  # [P, R] number of each row of the fast case
-
-
 class Backend(ABC):
     """A device that holds series and rows, and evaluates chunks of a population.
 
-    All methods are bit-equal between backends. Rows live in slots; a slot holds the same row of
-    every series, because every individual meets every series.
+    All methods are bit-equal between backends.
 
     Attributes:
         name: Of the backend.
@@ -91,31 +53,13 @@ class Backend(ABC):
     meets_own = False
     folds_accounts = False
 
-    def fill(self, requests: Sequence[RowRequest]) -> None:
-        """Compute rows of any forms into their slots, in every series."""
-        raise EngineError("rows of this strategy are computed as they are read")
-
     @abstractmethod
-    def begin(self, sent: Sent, slots: Slots | None) -> Callable[[], bool] | None:
-        """Start to evaluate individuals whose rows are in slots [P, R].
+    def begin(self, sent: Sent) -> Callable[[], None]:
+        """Start to evaluate individuals.
 
-        The returned call waits until `sent.out` is whole. Genomes and slots stay as they are until
-        then. Only calls that have no waiter left may be forgotten.
-        Without slots, where rows have some, the device looks rows up itself, and None leaves that
-        to others: the call returns true if all genomes were legal and all their rows present;
-        else `sent.out` means nothing. With slots it is true.
+        The returned call waits until `sent.out` is whole. Genomes stay as they are until then. Only
+        calls that have no waiter left may be forgotten.
         """
-
-    def evaluate_in_stretches(
-        self, rows: StretchedRows, windows: Sequence[Window], out: Floats
-    ) -> bool:
-        """Evaluate into out [P, W, A] individuals whose rows do not fit the slots together.
-
-        Rows are computed for a stretch of bars at a time, in the memory of the slots, which are
-        all empty then. False, and nothing else, if the device cannot: the caller then sends
-        parts of the population.
-        """
-        return False
 
     @classmethod
     def of_markets(
@@ -129,18 +73,16 @@ class Backend(ABC):
         raise EngineError(f"{self.name} cannot change the costs of finished rows; use cpu")
 
     @abstractmethod
-    def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
+    def signals(self, genome: Floats, window: Window) -> Slots:
         """Signal bars [S] of one individual in one window."""
 
     @abstractmethod
-    def ledgers(
-        self, genomes: Floats, slots: Slots, windows: Sequence[Window]
-    ) -> list[tuple[Ledger, ...]]:
-        """The ledgers [W] of each of several individuals, arguments as in `begin`."""
+    def ledgers(self, genomes: Floats, windows: Sequence[Window]) -> list[tuple[Ledger, ...]]:
+        """The ledgers [W] of each of several individuals."""
 
     @abstractmethod
     def list_results(
-        self, genomes: Floats, slots: Slots, windows: Sequence[Window], times: Sequence[Ints]
+        self, genomes: Floats, windows: Sequence[Window], times: Sequence[Ints]
     ) -> tuple[Floats, Results]:
         """Accumulators [P, W, A], and the results of the trades that they count.
 
@@ -180,15 +122,14 @@ class BackendMaker(MemoryTaker, Protocol):
 
     def __call__(
         self,
-        spec: Any,  # noqa: ANN401 - each maker takes a shape of its own
+        spec: Strategy,
         series: Sequence[Bars],
         costs: Costs,
         *,
-        capacity: int,
         work_bytes: int,
         threads: int | None = None,
     ) -> Backend:
-        """Load series onto the device, with room for `capacity` slots."""
+        """Load series onto the device."""
 
     def of_markets(
         self, spec: Strategy, series: Sequence[Bars], costs: Costs, apart: int

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain
 
 import numpy as np
@@ -13,14 +13,13 @@ from engine.accounts.costs import Costs
 from engine.accounts.cpu.joint_money import fold_joint_money
 from engine.accounts.cpu.merging import fold_account
 from engine.accounts.ledger import ACCUMULATORS, Ledger
-from engine.accounts.results import Results, join_results, order_windows, split_accounts
+from engine.accounts.results import Results, order_windows, split_accounts
 from engine.accounts.strategy_stakes import build_stakes
-from engine.backend import Ints, Sent, Slots, StretchedRows, iter_parts
-from engine.devices import Device, find_device_case, settle_device
+from engine.backend import Ints, Sent, Slots, iter_parts
+from engine.devices import Device, settle_device
 from engine.errors import EngineError
-from engine.indicators.plan import bring_in_parts, group_rows, list_reads, order_individuals
-from engine.indicators.row_bank import RowBank
-from engine.memory_plan import MemoryPlan, plan_memory
+from engine.indicators.individuals import count_rows
+from engine.memory_plan import MOST_ROWS, MemoryPlan, plan_memory
 from engine.runtime.cpu.threads import Threads
 from engine.validate import (
     GenomeValidator,
@@ -39,12 +38,9 @@ MOST_KEPT, LISTED_PAIRS = 64, 256
 
 PART_INDIVIDUALS = 16_384
 """Individuals that are handed to a device at a time: while it works on a part, the next one is
-checked and looked up."""
+looked up."""
 
 PART_PAIRS = 131_072  # that are handed over at a time, where windows are many: results of 25 MB
-
-PARTS_THAT_PAY = 2
-"""Populations with more rows than so many banks hold are evaluated a stretch of bars at a time."""
 
 Wait = Callable[[], Floats]
 """Waits for begun work, and returns its accumulators."""
@@ -99,22 +95,10 @@ class Engine:
         self.windows = tuple(windows)
         self.costs = check_keeps_limits(chosen.maker, costs or Costs())
         self.device, self.device_reason, maker = chosen
-        self._case = find_device_case(spec, self.device, self.costs)
-        rows = len(self._case.rows), self._case.most_rows
-        self._plan = plan_memory(maker, self.series, rows, memory_bytes)
+        n_rows = count_rows(spec, MOST_ROWS)
+        self._plan = plan_memory(maker, self.series, n_rows, memory_bytes)
         self._backend = maker(
-            self._case if self._case.is_covered else spec,
-            self.series,
-            self.costs,
-            capacity=self._plan.slots,
-            work_bytes=self._plan.work_bytes,
-            threads=threads,
-        )
-        fill = self._backend.fill
-        self._bank = RowBank(
-            list_reads(self._case),
-            self._plan.slots,
-            lambda names, slots: fill(group_rows(names, slots)),
+            spec, self.series, self.costs, work_bytes=self._plan.work_bytes, threads=threads
         )
         self._validator = GenomeValidator(spec)
         self._chunk = chunk
@@ -270,21 +254,7 @@ class Engine:
         """Accumulators [P, W, A], and the results of the trades that they count."""
         members = self._require_legal(genomes)
         times = [bars.timestamp for bars in self.series]
-        slots = self._bank.bring(members)
-        if slots is not None:
-            return self._backend.list_results(members, slots, self.windows, times)
-        # Their rows do not fit the bank together.
-        window_numbers = np.arange(len(self.windows))
-        out = np.empty((len(members), len(window_numbers), len(ACCUMULATORS)))
-
-        def of_chunks() -> Iterator[tuple[Ints, Ints, Results]]:
-            for some, slots in bring_in_parts(self._case, self._bank, members, self._chunk):
-                out[some], results = self._backend.list_results(
-                    members[some], slots, self.windows, times
-                )
-                yield some, window_numbers, results
-
-        return out, join_results(of_chunks(), len(members), len(window_numbers))
+        return self._backend.list_results(members, self.windows, times)
 
     def trades(self, genome: Floats) -> tuple[Ledger, ...]:
         """All trades of one individual [G]: a ledger a window, [W].
@@ -292,7 +262,7 @@ class Engine:
         Raises:
             GenomeError: When the genome is not legal.
         """
-        (ledgers,) = self._list_ledgers(*self._alone(genome))
+        (ledgers,) = self._list_ledgers(self._require_legal(np.asarray(genome)[None]))
         return ledgers
 
     def ledgers(self, genomes: Floats) -> Iterator[tuple[Ledger, ...]]:
@@ -304,18 +274,13 @@ class Engine:
         genomes = self._require_legal(genomes)
         step = max(1, LISTED_PAIRS // len(self.windows))
         for begin in range(0, len(genomes), step):
-            members = genomes[begin : begin + step]
-            slots = self._bank.bring(members)
-            if slots is None:
-                yield from (self.trades(genome) for genome in members)
-            else:
-                yield from self._list_ledgers(members, slots)
+            yield from self._list_ledgers(genomes[begin : begin + step])
 
     def signals(self, genome: Floats) -> tuple[Ints, ...]:
         """Signal bars of one individual, whatever the position; one array [S] a window."""
-        (member,), (slots,) = self._alone(genome)
+        (member,) = self._require_legal(np.asarray(genome)[None])
         return tuple(
-            self._backend.signals(member, slots, window).astype(np.int64) for window in self.windows
+            self._backend.signals(member, window).astype(np.int64) for window in self.windows
         )
 
     def _send(
@@ -326,112 +291,34 @@ class Engine:
         `own` are numbers [P, W] of the windows that each individual meets; without them all meet
         all.
         """
-        genomes = require_genomes(self.spec, genomes)
+        if own is not None and not self.meets_own:
+            raise EngineError(f"on {self._backend.name} all individuals meet the same windows")
+        genomes = self._require_legal(genomes)
         n_windows = len(self.windows) if own is None else own.shape[1]
         out = np.empty((len(genomes), n_windows, len(ACCUMULATORS)))
         account = np.empty((len(genomes), len(ACCUMULATORS)))
         sent = Sent(genomes, self.windows, own, out, account if is_account else None)
         step = self._chunk or max(1, min(PART_INDIVIDUALS, PART_PAIRS // n_windows))
-        parts = [slice(begin, begin + step) for begin in range(0, len(genomes), step)]
-        waits: list[Callable[[], bool]] = []
-        for part in parts:
-            wait = self._begun_part(sent, part)
-            if wait is None:
-                return partial(self._evaluate_chunks, sent), account
-            waits.append(wait)
-        return partial(self._finish, sent, parts, waits), account
+        waits = [
+            self._backend.begin(sent.of(slice(begin, begin + step)))
+            for begin in range(0, len(genomes), step)
+        ]
 
-    def _finish(
-        self, sent: Sent, parts: Sequence[slice], waits: Sequence[Callable[[], bool]]
-    ) -> Floats:
-        """Wait for begun parts; refused ones are looked up here."""
-        # All are waited for, also after a refusal: begun work is never left alone.
-        is_done = [wait() for wait in waits]
-        for part, done in zip(parts, is_done, strict=True):
-            if done:
-                continue
-            again = self._looked_up(sent, part)
-            if again is None:
-                return self._evaluate_chunks(sent)
-            again()
-        return sent.out
-
-    def _begun_part(self, sent: Sent, part: slice) -> Callable[[], bool] | None:
-        """Start to evaluate a part; None where the rows of all do not fit the bank together."""
-        begun = None
-        if self._bank.capacity > len(self._bank):
-            # Which rows a device looked up is not known here, as a full bank would have to.
-            begun = self._start(sent.of(part), None)
-        return begun or self._looked_up(sent, part)
-
-    def _looked_up(self, sent: Sent, part: slice) -> Callable[[], bool] | None:
-        """The same, with legality and rows looked up here, and missing rows computed."""
-        some = sent.of(part)
-        members = self._validator.require_legal(some.genomes)
-        slots = self._bank.find(members)
-        if slots is None:
-            brought = self._bank.bring(self._validator.require_legal(sent.genomes))
-            if brought is None:
-                return None
-            slots = brought[part]
-        return self._start(some._replace(genomes=members), slots)
-
-    def _start(self, sent: Sent, slots: Slots | None) -> Callable[[], bool] | None:
-        """Start to evaluate; None where rows are needed that the device does not look up."""
-        if sent.own is not None and not self._backend.meets_own:
-            raise EngineError(f"on {self._backend.name} all individuals meet the same windows")
-        return self._backend.begin(sent, slots)
-
-    def _evaluate_chunks(self, sent: Sent) -> Floats:
-        """Evaluate a population with rows that do not fit the bank together."""
-        genomes, windows, own, out, account = sent
-        is_plain = own is None and account is None
-        if is_plain and self._try_evaluate_tiles(genomes, windows, out):
+        def wait() -> Floats:
+            for wait_for_part in waits:
+                wait_for_part()
             return out
-        for members, slots in bring_in_parts(self._case, self._bank, genomes, self._chunk):
-            # Arrays of their own: members are not side by side.
-            some = sent.of(members)
-            wait = self._start(some, slots)
-            assert wait is not None
-            wait()
-            out[members] = some.out
-            if account is not None:
-                account[members] = some.account
-        return out
 
-    def _try_evaluate_tiles(self, genomes: Floats, windows: Sequence[Window], out: Floats) -> bool:
-        """Evaluate with all rows for a stretch of bars at a time, where the device can and it pays.
+        return wait, account
 
-        Up to `PARTS_THAT_PAY` parts that fit keep their rows in the bank for the next call.
-        """
-        names, row_of = self._bank.list_distinct(genomes)
-        if len(names) <= PARTS_THAT_PAY * self._bank.capacity:
-            return False
-        in_order = np.empty_like(out)
-        # Neighbours share rows.
-        order, requests = order_individuals(self._case, genomes), group_rows(names)
-        rows = StretchedRows(genomes[order], len(names), requests, row_of[order])
-        if not self._backend.evaluate_in_stretches(rows, windows, in_order):
-            return False
-        self._bank.clear()
-        out[order] = in_order
-        return True
-
-    def _list_ledgers(self, genomes: Floats, slots: Slots) -> list[tuple[Ledger, ...]]:
+    def _list_ledgers(self, genomes: Floats) -> list[tuple[Ledger, ...]]:
         """Ledgers [W] of each of several individuals."""
         step = len(self.windows) if self.costs.has_limits else LISTED_PAIRS
         parts = [
-            self._backend.ledgers(genomes, slots, self.windows[begin : begin + step])
+            self._backend.ledgers(genomes, self.windows[begin : begin + step])
             for begin in range(0, len(self.windows), step)
         ]
         return [tuple(chain.from_iterable(of_one)) for of_one in zip(*parts, strict=True)]
-
-    def _alone(self, genome: Floats) -> tuple[Floats, Slots]:
-        """An individual as a population of one [1, G], and its slots [1, R]; all rows present."""
-        genomes = self._require_legal(np.asarray(genome)[None])
-        slots = self._bank.bring(genomes)
-        assert slots is not None
-        return genomes, slots
 
     def _require_legal(self, genomes: Floats) -> Floats:
         return self._validator.require_legal(require_genomes(self.spec, genomes))

@@ -13,7 +13,6 @@ from typing import NamedTuple, cast
 from engine.accounts.costs import Costs, has_orders
 from engine.backend import BackendMaker
 from engine.errors import DeviceError
-from engine.fast_case import FastCase, find_fast_case
 from engine.runtime.collector import pause_collector
 from engine.runtime.gpus import count_gpus, start_gpus, why_no_cuda, why_no_orders
 from engine.workload import Workload
@@ -25,17 +24,11 @@ BACKENDS: dict[str, str] = {
 }
 """Every backend by the name of its device, imported at first use."""
 
-FAST: dict[str, str] = {"cuda": "engine.cuda:CudaMaker"}
-"""The same for fast cases, where a device has kernels of these."""
-
 OF_LIMITS: dict[str, str] = {
     "cpu": "engine.cpu.limited:LimitedBackend",
     "cuda": "engine.cuda.language:CudaLimitedMaker",
 }
 """The same for accounts with limits."""
-
-FAST_LIMITS: dict[str, str] = {"cuda": "engine.cuda:CudaAccountMaker"}
-"""The same for accounts with limits of fast cases."""
 
 NUMBERS = r"[0-9]{1,3}(,[0-9]{1,3})*"
 """Numbers of GPUs, behind the colon of a device's name."""
@@ -168,19 +161,9 @@ def choose_device(
 ) -> Device:
     """The device that a strategy runs on; arguments and errors of `choose_strategy_backend`."""
     choice = choose_strategy_backend(spec, device, workload, costs)
-    is_fast = find_device_case(spec, choice.name, costs).is_covered
-    if costs is not None and costs.has_limits:
-        backends = FAST_LIMITS if is_fast else OF_LIMITS
-    else:
-        backends = FAST if is_fast else BACKENDS
+    backends = OF_LIMITS if costs is not None and costs.has_limits else BACKENDS
     maker = load_backend(choice.name, choice.devices, backends)
     return Device(choice.label, choice.reason, maker)
-
-
-def find_device_case(spec: Strategy, device: str, costs: Costs | None = None) -> FastCase:
-    """The fast case of a strategy, where kernels of a device, named or labelled, know all of it."""
-    has_kernels = device.partition(":")[0] in FAST
-    return find_fast_case(spec, costs) if has_kernels else FastCase(spec)
 
 
 def settle_device(spec: Strategy, device: str | Device, costs: Costs | None) -> Device:

@@ -19,48 +19,40 @@ BESIDE_SHARE = 0.25
 LISTED_SHARE = 8
 """Individuals with trades listed together have this part of the room for lists."""
 
-WORD_SHARES = 3
-"""On a GPU rows, conditions and lists of strategies in words have a part each."""
+WORD_SHARES, MOST_WORD_BYTES = 3, 2**34
+"""On a GPU rows, conditions and lists have a part each; conditions and lists so much at most, and
+rows the rest."""
 
 GRAPH_BYTES, GRAPH_SHARE = 2**32, 2
 """Of that part, the most for conditions or lists of a call, and the number of its parts, shared by
 lanes: all graphs of a lane use the same, beside the memory of calls that list trades."""
 
+N_LANES = 2
+"""Ways to a GPU: one for its work, one for the next individuals from the host."""
+
+MOST_ROWS = 2**14
+"""Rows of which a plan knows."""
+
 HOST_ROW_BYTES = 2**30
 """Rows that the host of a GPU keeps, for others that are made of them or while they are ranked."""
-
-
-class Room(NamedTuple):
-    """How a backend divides memory."""
-
-    rows: int  # bytes for indicator rows and their codes
-    work: int  # bytes for what individuals need while they are evaluated
 
 
 class MemoryShares(NamedTuple):
     """How backends of one kind share memory."""
 
     of_free: float  # share of free memory that is taken by default
-    work_parts: int  # one part in so many is for work, none where 0
-    most_work: int | None = None  # bytes that work can use
     holds_series: bool = False  # whether series lie in the same memory
 
-    def divide(self, memory_bytes: int, series_bytes: int) -> Room:
-        """Room in an amount of memory, beside series if it holds them."""
-        left = max(memory_bytes - series_bytes * self.holds_series, 0)
-        work = left // self.work_parts if self.work_parts else 0
-        work = work if self.most_work is None else min(work, self.most_work)
-        return Room(left - work, work)
+    def leave_work(self, memory_bytes: int, series_bytes: int) -> int:
+        """Bytes for work in an amount of memory, beside series if it holds them."""
+        return max(memory_bytes - series_bytes * self.holds_series, 0)
 
 
-HOST = MemoryShares(0.5, 1)
-"""Cores: rows have no slots, and come and go with the work."""
+HOST = MemoryShares(0.5)
+"""Cores: rows come and go with the work."""
 
-GPU_CASE = MemoryShares(0.65, 4, 2**33, holds_series=True)
-"""Fast case on a GPU: a quarter for lists of individuals, up to their needs."""
-
-GPU_WORDS = MemoryShares(0.65, 1, holds_series=True)
-"""Words on a GPU: rows have no slots, and come and go with the work."""
+GPU_WORDS = MemoryShares(0.65, holds_series=True)
+"""A GPU: rows come and go with the work."""
 
 
 class MemoryTaker(Protocol):
@@ -72,8 +64,8 @@ class MemoryTaker(Protocol):
 
     shares: MemoryShares
 
-    def slot_bytes(self, series: Sequence[Bars]) -> int:
-        """Bytes that one slot takes over all series."""
+    def row_bytes(self, series: Sequence[Bars]) -> int:
+        """Bytes that one row takes over all series, with its codes."""
 
     def series_bytes(self, series: Sequence[Bars]) -> int:
         """Bytes that series take beside all rows, with what computing a row needs."""
@@ -86,10 +78,9 @@ class MemoryTaker(Protocol):
 class MemoryPlan:
     """Memory that a population will take, known before any work."""
 
-    slots: int  # rows that the bank can hold; 0 where rows have no slots
-    slot_bytes: int  # bytes of one slot, over all series
-    work_bytes: int  # bytes that a device may take for individuals while it evaluates them
-    series_bytes: int  # bytes of the series themselves, with what computing a row takes beside it
+    work_bytes: int  # bytes that a device may take for rows and individuals
+    all_row_bytes: int  # bytes of all rows that searches can ask for
+    series_bytes: int  # bytes of the series themselves
     bars: int  # bars of all series
     measure_free_bytes: Callable[[], int]  # bytes that were free on the device, measured once
     individuals: int = 1  # P
@@ -108,31 +99,17 @@ class MemoryPlan:
     @property
     def leaves_room_beside(self) -> bool:
         """True if an engine takes so little that another may take as much beside it."""
-        taken = self.slots * self.slot_bytes + self.series_bytes + self.work_bytes
-        return taken <= BESIDE_SHARE * self.free_bytes
-
-    def holds_rows(self, row_bars: float) -> bool:
-        """True if rows of so many bars all have a place; without slots they come and go anyway."""
-        return not self.slots or self.slots * self.bars >= row_bars
+        work = min(WORD_SHARES * self.all_row_bytes + N_LANES * GRAPH_BYTES, self.work_bytes)
+        return self.series_bytes + work <= BESIDE_SHARE * self.free_bytes
 
     def __str__(self) -> str:
-        rows, work, series, results, free = (
+        work, series, results, free = (
             _format_bytes(count)
-            for count in (
-                self.slots * self.slot_bytes,
-                self.work_bytes,
-                self.series_bytes,
-                self.result_bytes,
-                self.free_bytes,
-            )
+            for count in (self.work_bytes, self.series_bytes, self.result_bytes, self.free_bytes)
         )
-        lists = f", lists up to {work}" if self.work_bytes else ""
-        room = f"up to {self.slots:,} rows, {rows} of {free} free{lists}"
-        if not self.slots:
-            room = f"rows and lists up to {work} of {free} free"
         return (
-            f"{self.individuals:,} individuals on {self.bars:,} bars: {room}, series {series}, "
-            f"results {results}"
+            f"{self.individuals:,} individuals on {self.bars:,} bars: rows and lists up to {work} "
+            f"of {free} free, series {series}, results {results}"
         )
 
 
@@ -147,40 +124,36 @@ def allow_bytes(taker: MemoryTaker, asked: int | None) -> int:
 
 
 def plan_memory(
-    taker: MemoryTaker, series: Sequence[Bars], rows: tuple[int, int], asked: int | None
+    taker: MemoryTaker, series: Sequence[Bars], n_rows: int, asked: int | None
 ) -> MemoryPlan:
     """Plan of an engine that holds series together.
 
     Args:
         taker: Its maker.
         series: Bars.
-        rows: How many one individual reads, and how many a population can ask for at most.
+        n_rows: Rows that searches can ask for.
         asked: Bytes that it may take; a share of what is free when None.
-
-    Raises:
-        MemoryPlanError: When one individual's rows alone do not fit.
     """
-    slot_bytes, series_bytes = taker.slot_bytes(series), taker.series_bytes(series)
-    measure = cache(taker.free_bytes)
+    series_bytes, measure = taker.series_bytes(series), cache(taker.free_bytes)
     allowed = int(taker.shares.of_free * measure()) if asked is None else asked
-    room, (least, most) = taker.shares.divide(allowed, series_bytes), rows
-    slots = fit_rows(room.rows, least, slot_bytes)
-    bars = sum(len(bars) for bars in series)
-    return MemoryPlan(min(slots, most), slot_bytes, room.work, series_bytes, bars, measure)
+    work = taker.shares.leave_work(allowed, series_bytes)
+    all_row_bytes = n_rows * taker.row_bytes(series)
+    bars = sum(len(one) for one in series)
+    return MemoryPlan(work, all_row_bytes, series_bytes, bars, measure)
 
 
-def fit_rows(room: int, least: int, slot_bytes: int) -> int:
+def fit_rows(room: int, least: int, row_bytes: int) -> int:
     """Rows that have room, in bytes.
 
     Raises:
         MemoryPlanError: When those of one individual do not.
     """
-    if room < least * slot_bytes:
+    if room < least * row_bytes:
         raise MemoryPlanError(
-            f"one individual needs {least} rows of {slot_bytes:,} bytes each, "
-            f"{room:,} bytes are allowed for rows; {least * slot_bytes:,} are needed at least"
+            f"one individual needs {least} rows of {row_bytes:,} bytes each, "
+            f"{room:,} bytes are allowed for rows; {least * row_bytes:,} are needed at least"
         )
-    return room // slot_bytes
+    return room // row_bytes
 
 
 def cut_series(
@@ -194,7 +167,7 @@ def cut_series(
     """
 
     def count_bytes(some: Sequence[Bars]) -> int:
-        return taker.series_bytes(some) + n_rows * taker.slot_bytes(some)
+        return taker.series_bytes(some) + n_rows * taker.row_bytes(some)
 
     allowed = allow_bytes(taker, asked)
     if count_bytes(series) <= allowed:
@@ -206,7 +179,7 @@ def cut_series(
             borders.append(number)
             left = allowed // 2
         left -= taken
-    most = max(taker.slot_bytes([bars]) for bars in series) * n_rows
+    most = max(taker.row_bytes([bars]) for bars in series) * n_rows
     return [*borders, len(series)], asked or max(allowed // 2, min(most, allowed))
 
 
@@ -215,10 +188,8 @@ def count_apart(taker: MemoryTaker, series: Sequence[Bars], n_rows: int, asked: 
 
     Rows that have no place are made again and again.
     """
-    of_one = sum(taker.series_bytes([bars]) + n_rows * taker.slot_bytes([bars]) for bars in series)
-    room = taker.shares.divide(allow_bytes(taker, asked), 0)
-    # Rows without slots have a part of the memory for work.
-    return (room.rows or room.work // WORD_SHARES) // of_one
+    of_one = sum(taker.series_bytes([bars]) + n_rows * taker.row_bytes([bars]) for bars in series)
+    return allow_bytes(taker, asked) // WORD_SHARES // of_one
 
 
 def _format_bytes(count: int) -> str:

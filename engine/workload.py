@@ -8,25 +8,17 @@ GPU_START_S = 4.0
 """To import torch, start CUDA and load kernels: so much later the first generation came on the host
 of an H200."""
 
-CORE_RATE = 0.85e9
-"""Individual-bars per second of a core for strategies of the fast case, rows there: 1.0 G on a core
-of an H200's host at 512 individuals on 35,040 bars, 0.7 G each on four."""
-
-CORE_RATE_OF_FORMULAS = 0.4e9
-"""The same of other strategies: 512 individuals of nine examples made 0.08 to 0.62 G, half of them
-0.21 or more, on a core on which seller exhaustion made 0.40 G."""
+CORE_RATE = 0.4e9
+"""Individual-bars per second of a core, rows there: 512 individuals of nine examples made 0.08 to
+0.62 G, half of them 0.21 or more, on a core on which seller exhaustion made 0.40 G."""
 
 MOST_CORES = 4
 """Cores of one process; more are hardly faster: 512 individuals of seller exhaustion took 6.5 ms on
 four and 6.1 on sixteen of an H200's host, and four examples made 1.0 to 2.2 G there."""
 
-GPU_RATE = 100e9
-"""The same of a GPU: 78 G at 512 individuals on 35,040 bars, 890 G at 100,000, on an H200."""
-
-GPU_RATE_OF_FORMULAS, GPU_CALL_OF_FORMULAS_S = 40e9, 0.001
-"""The same of other strategies, and the further time of any call: calls of 512 individuals
-on 35,040 bars took 0.7 to 1.9 ms on an H100, and 1.4 to 5 on an H200 before they were captured; of
-4,096 then 5 to 17, of 32,768 10 to 46."""
+GPU_RATE, GPU_CALL_S = 40e9, 0.001
+"""The same of a GPU, and the further time of any call: calls of 512 individuals of nine examples on
+35,040 bars took 0.4 to 1.6 ms on an H200, of 4,096 then 1 to 6, of 32,768 4 to 40."""
 
 GPU_RATE_OF_ORDERS, GPU_BAR_OF_ORDERS_S = 20e9, 0.5e-6
 """The same of strategies with orders, and seconds that a call of any size takes for each bar of its
@@ -34,7 +26,7 @@ longest window, which are walked one after the other: walks of 512 individuals o
 35,040 bars took 6 to 57 ms on an H200, of 32,768 then 31 to 105, and 5.6 to 34 and 215 to 1,500 on
 sixteen cores of its host."""
 
-GPU_BAR_OF_FORMULAS_S = 1e-6
+GPU_BAR_S = 1e-6
 """Seconds of each bar of a new market there. A wave of 100 null markets of 35,040 bars began in 0.3
 s on an H200, and its first calls took 2.5 s more for rows of donchian_trail: 0.8e-6 a bar. Then
 each of its searches, 100 generations of 512 individuals, took 0.075 s."""
@@ -52,8 +44,6 @@ class Workload(NamedTuple):
     individual_bars: float  # individuals to evaluate times bars of all windows
     row_bars: float  # indicator rows to compute at most, times bars of all series
     threads: int | None = None  # cores of the CPU that it may use; all when None
-    # Whether fast kernels know the strategy.
-    is_fast_case: bool = True
     calls: int = 0  # in which they are evaluated one after another, one a generation
     new_bars: int = 0  # bars of all series that its device has not seen yet
     order_bars: int = 0  # bars of the longest window, where the strategy has orders
@@ -61,20 +51,17 @@ class Workload(NamedTuple):
     @property
     def cpu_s(self) -> float:
         """About so many seconds on its cores."""
-        rate = CORE_RATE if self.is_fast_case else CORE_RATE_OF_FORMULAS
         cores = min(available_cores(self.threads), MOST_CORES)
-        return (self.individual_bars / rate + self.row_bars / CORE_ROW_RATE) / cores
+        return (self.individual_bars / CORE_RATE + self.row_bars / CORE_ROW_RATE) / cores
 
     @property
     def gpu_s(self) -> float:
         """About so many on a GPU that has been started."""
         rows_s = self.row_bars / GPU_ROW_RATE
-        if self.is_fast_case:
-            return self.individual_bars / GPU_RATE + rows_s
-        rate, call_s = GPU_RATE_OF_FORMULAS, GPU_CALL_OF_FORMULAS_S
+        rate, call_s = GPU_RATE, GPU_CALL_S
         if self.order_bars:
             rate, call_s = GPU_RATE_OF_ORDERS, self.order_bars * GPU_BAR_OF_ORDERS_S
-        begun_s = self.new_bars * GPU_BAR_OF_FORMULAS_S + self.calls * call_s
+        begun_s = self.new_bars * GPU_BAR_S + self.calls * call_s
         return self.individual_bars / rate + rows_s + begun_s
 
     @property

@@ -40,7 +40,6 @@ class CpuBackend(Backend):
         spec: The strategy.
         series: Bars that windows refer to by number.
         costs: Costs and risk rules.
-        capacity: Not used: rows have no slots.
         work_bytes: Rows that are kept for the next population, at most.
         threads: Cores to use; all of them when None.
 
@@ -58,7 +57,6 @@ class CpuBackend(Backend):
         series: Sequence[Bars],
         costs: Costs,
         *,
-        capacity: int = 0,
         work_bytes: int,
         threads: int | None = None,
     ) -> None:
@@ -66,8 +64,8 @@ class CpuBackend(Backend):
         self._workers = Threads(self.threads)
         # A quarter for conditions and what rows are made of.
         self._rows = build_series_rows(series, work_bytes // 4)
-        room, slot_bytes = work_bytes - work_bytes // 4, self.slot_bytes(series)
-        most_rows = room // slot_bytes
+        room, row_bytes = work_bytes - work_bytes // 4, self.row_bytes(series)
+        most_rows = room // row_bytes
         self._markets = [
             CpuMarket(spec, bars, rows, self._workers, costs, most_rows)
             for bars, rows in zip(series, self._rows, strict=True)
@@ -75,7 +73,7 @@ class CpuBackend(Backend):
         fitting = TOGETHER_WORDS * 64 // max(map(len, series))
         together = max(TOGETHER[0], min(TOGETHER[1], fitting))
         n_rows = self._markets[0].n_rows
-        fit_rows(room, n_rows, slot_bytes)
+        fit_rows(room, n_rows, row_bytes)
         self._has_room = most_rows >= together * n_rows
         many = max(together, min(together * (self.threads // 2), SHARES * fitting))
         most = many if self._markets[0].holds_words else LIGHT
@@ -89,7 +87,7 @@ class CpuBackend(Backend):
         return other
 
     @staticmethod
-    def slot_bytes(series: Sequence[Bars]) -> int:
+    def row_bytes(series: Sequence[Bars]) -> int:
         """Rows have no slots; what one takes over all series, with its codes."""
         return sum(len(bars) for bars in series) * (8 + 1)
 
@@ -103,14 +101,14 @@ class CpuBackend(Backend):
         """Bytes that are free on this host."""
         return free_host_bytes()
 
-    def begin(self, sent: Sent, slots: Slots | None) -> Callable[[], bool] | None:
+    def begin(self, sent: Sent) -> Callable[[], None]:
         """Evaluate; there is nothing left to wait for."""
         genomes, windows, _, out, _ = sent
         for members in self._share(genomes):
             for number, window_numbers, ranges in by_series(windows):
                 folded = self._markets[number].fold(genomes[members], ranges)
                 out[np.ix_(members, window_numbers)] = folded
-        return lambda: True
+        return lambda: None
 
     def _share(self, genomes: Floats) -> Iterator[Ints]:
         """Places of individuals that are evaluated together; neighbours share rows without room."""
@@ -121,7 +119,7 @@ class CpuBackend(Backend):
             yield order[begin : begin + self._together]
 
     def list_results(
-        self, genomes: Floats, slots: Slots, windows: Sequence[Window], times: Sequence[Ints]
+        self, genomes: Floats, windows: Sequence[Window], times: Sequence[Ints]
     ) -> tuple[Floats, Results]:
         """Accumulators and results; made in one go."""
         out = np.empty((len(genomes), len(windows), len(ACCUMULATORS)))
@@ -140,13 +138,11 @@ class CpuBackend(Backend):
 
         return out, join_results(of_parts(), len(genomes), len(windows))
 
-    def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
+    def signals(self, genome: Floats, window: Window) -> Slots:
         """Signal bars [S] of one individual in one window, of either side."""
         return self._markets[window.series].signals(genome, window)
 
-    def ledgers(
-        self, genomes: Floats, slots: Slots, windows: Sequence[Window]
-    ) -> list[tuple[Ledger, ...]]:
+    def ledgers(self, genomes: Floats, windows: Sequence[Window]) -> list[tuple[Ledger, ...]]:
         """The ledgers [W] of each of several individuals."""
         by_window: list[dict[int, Ledger]] = [{} for _ in genomes]
         for members in self._share(genomes):

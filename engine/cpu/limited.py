@@ -18,7 +18,7 @@ from engine.cpu.backend import CpuBackend
 from engine.cpu.listed_signals import ListedSignals, SeriesSignals, join_signals
 from engine.errors import EngineError
 from engine.population import lower_parts, take_number
-from engine.runtime.cpu.types import Floats, Ints, Slots
+from engine.runtime.cpu.types import Floats, Ints
 from strategy.model import Strategy
 
 FEWEST, MOST, MOST_SIGNALS = 32, 256, 2**20
@@ -47,14 +47,11 @@ class LimitedBackend(CpuBackend):
         series: Sequence[Bars],
         costs: Costs,
         *,
-        capacity: int = 0,
         work_bytes: int,
         threads: int | None = None,
     ) -> None:
         check_limits(spec, costs)
-        super().__init__(
-            spec, series, costs, capacity=capacity, work_bytes=work_bytes, threads=threads
-        )
+        super().__init__(spec, series, costs, work_bytes=work_bytes, threads=threads)
         self._spec, self._series, self._costs = spec, tuple(series), costs
         self._cooldown = lower_parts(spec)[0]["cooldown"]
         rank = parse_rank(costs)
@@ -69,14 +66,14 @@ class LimitedBackend(CpuBackend):
         other._costs = costs
         return other
 
-    def begin(self, sent: Sent, slots: Slots | None) -> Callable[[], bool] | None:
+    def begin(self, sent: Sent) -> Callable[[], None]:
         """Evaluate; there is nothing left to wait for."""
         for part, signals, answers in self._take(sent.genomes, sent.windows):
             self._fold(sent.genomes[part], signals, answers, sent.out[part])
-        return lambda: True
+        return lambda: None
 
     def list_results(
-        self, genomes: Floats, slots: Slots, windows: Sequence[Window], times: Sequence[Ints]
+        self, genomes: Floats, windows: Sequence[Window], times: Sequence[Ints]
     ) -> tuple[Floats, Results]:
         """Accumulators and results; made in one go."""
         out = np.empty((len(genomes), len(windows), len(ACCUMULATORS)))
@@ -89,9 +86,7 @@ class LimitedBackend(CpuBackend):
 
         return out, join_results(of_parts(), len(genomes), len(windows))
 
-    def ledgers(
-        self, genomes: Floats, slots: Slots, windows: Sequence[Window]
-    ) -> list[tuple[Ledger, ...]]:
+    def ledgers(self, genomes: Floats, windows: Sequence[Window]) -> list[tuple[Ledger, ...]]:
         """The ledgers [W] of each of several individuals."""
         return [
             ledgers

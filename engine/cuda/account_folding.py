@@ -16,7 +16,6 @@ from engine.cuda.ordering import (
 from engine.positions.cuda.chain import drawdown_kernel
 from engine.positions.cuda.trades import settle_kernel
 from engine.runtime.compiling.launch import launch
-from engine.runtime.cuda.types import MetWindows
 
 N_OUT = len(ACCUMULATORS)
 
@@ -89,7 +88,7 @@ class AccountFolding:
                trades.short_r, sums, equity, self._charges, out, n_windows, capacity, warps=1,
                N_OUT=N_OUT, PAIRS=FOLDED)  # fmt: skip
         launch(drawdown_kernel, (pairs,), size, trades.counts, sums, equity, out, n_windows,
-               capacity, warps=warps, CARRIES=False, N_OUT=N_OUT, BLOCK=block * warps)  # fmt: skip
+               capacity, warps=warps, N_OUT=N_OUT, BLOCK=block * warps)  # fmt: skip
 
     def fold(
         self,
@@ -107,8 +106,8 @@ class AccountFolding:
         capacity = trades.ends.shape[1]
         order = self.make_order(size, n_windows, trades.keys, trades.places)
         order_entries(
-            self.axis.longest, order, MetWindows(table), trades.counts, trades.ends,
-            self.axis.opening_ranks, individuals, is_parted=True,
+            self.axis.longest, order, table, trades.counts, trades.ends, self.axis.opening_ranks,
+            individuals,
         )  # fmt: skip
         counts = torch.empty(individuals, dtype=torch.int32, device=self._device)
         launch(count_kernel, (individuals,), size, results, counts, accounts, n_windows,

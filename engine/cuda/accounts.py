@@ -11,22 +11,21 @@ from engine.accounts.results import Results, arrange_results
 from engine.backend import Floats, Ints, Slots
 from engine.cuda.account_folding import AccountFolding, FoldedTrades
 from engine.cuda.answering import DeviceLimits, answer_lists
-from engine.cuda.dispatch import first_capacity
 from engine.cuda.inputs import IndividualInputs, SentInputs
 from engine.cuda.ordering import SeriesAxis, choose_warps
 from engine.cuda.signal_lists import (
     SignalLists,
     collect_trades,
+    first_capacity,
     read_sides,
     take_listed,
     take_trades,
 )
+from engine.cuda.streams import Outcomes
 from engine.cuda.word_signals import SIGNALS, WordSignals, mark_signals
-from engine.cuda.workspace import Outcomes
 from engine.indicators.cuda.market import SeriesPrices
 from engine.positions.cuda.trades import choose_kernel, tally_kernel
 from engine.runtime.compiling.launch import launch
-from engine.runtime.cuda.types import MetWindows
 from engine.runtime.cuda.watchdog import to_device, to_host
 
 N_OUT = len(ACCUMULATORS)
@@ -151,11 +150,10 @@ class WordAccounts:
             first = first or (each, table)
         assert first is not None
         each, table = first
-        met = MetWindows(table)
         if self._limits is None:
             self._choose(each, n_windows, lists, blocks)
         else:
-            answer_lists(self._limits, self._folding, each, met, lists, results)
+            answer_lists(self._limits, self._folding, each, table, lists, results)
         trades = self._fold(each, n_windows, lists, results, is_account=is_account)
         if is_account:
             accounts = outcomes.accounts[: room * N_OUT].view(room, N_OUT)

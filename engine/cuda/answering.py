@@ -14,15 +14,12 @@ from engine.accounts.limits import build_limits, check_limits, parse_rank
 from engine.backend import Ints
 from engine.cuda.account_folding import AccountFolding
 from engine.cuda.inputs import IndividualInputs
-from engine.cuda.ordering import ORDERING, EntryOrder, SeriesAxis, order_entries
+from engine.cuda.ordering import ORDERING, SeriesAxis, order_entries
 from engine.cuda.signal_lists import SignalLists
-from engine.cuda.workspace import Workspace
 from engine.errors import EngineError
-from engine.indicators.cuda.market import DeviceMarket
 from engine.positions.cuda.answers import answer_kernel, ask_kernel, gross_kernel
-from engine.positions.cuda.kept import admit_kernel, keep_kernel
+from engine.positions.cuda.kept import admit_kernel
 from engine.runtime.compiling.launch import launch
-from engine.runtime.cuda.types import AskLists, MetWindows, TradePrices
 from engine.runtime.cuda.watchdog import to_device
 from strategy.model import Strategy
 from strategy.rows import Rows
@@ -55,18 +52,8 @@ class DeviceLimits(NamedTuple):
     over: torch.Tensor  # [B] int32, the rank from which on what ends in a bar is over
 
 
-class AskedSignals(NamedTuple):
-    """Signals of pairs, [pairs, capacity] each, that ask accounts for room."""
-
-    bars: torch.Tensor  # int32
-    exits: torch.Tensor  # int32
-    leverages: torch.Tensor
-    totals: torch.Tensor  # receives leverages with the signal's own, below 0 if it is not taken
-    gross: torch.Tensor | None  # receives them without it, if wanted
-
-
 def upload_limits(
-    market: DeviceMarket | SeriesAxis,
+    axis: SeriesAxis,
     strategy: Strategy,
     costs: Costs,
     series: Sequence[Bars],
@@ -76,7 +63,7 @@ def upload_limits(
     """Limits of accounts, and rows for the order of answers to signals, on a device.
 
     Args:
-        market: The series.
+        axis: The series.
         strategy: Whose signals ask.
         costs: With limits.
         series: Bars.
@@ -91,25 +78,25 @@ def upload_limits(
     limits, rank, ranks = build_limits(costs), parse_rank(costs), None
     if rank is not None:
         ranks = [rows.values(rank, {}) for rows in find_rows()]
-    opened = market.opened_ns
+    opened = axis.opened_ns
     times, rank_of = np.unique(opened, return_inverse=True)
-    over, order = np.zeros(market.n_bars, np.int32), np.zeros(market.n_bars)
-    last = np.zeros(market.n_bars, np.int64)
-    for number, (start, end) in enumerate(zip(market.starts, market.ends, strict=True)):
+    over, order = np.zeros(axis.n_bars, np.int32), np.zeros(axis.n_bars)
+    last = np.zeros(axis.n_bars, np.int64)
+    for number, (start, end) in enumerate(zip(axis.starts, axis.ends, strict=True)):
         over[start:end] = np.searchsorted(times, series[number].over_ns)
         # No signal enters behind the last bar.
         last[start:end] = end - 1
         if ranks is not None:
             order[start:end] = ranks[number]
-    here = np.arange(market.n_bars)
+    here = np.arange(axis.n_bars)
     turns = np.stack([rank_of[np.minimum(here + 1 + delay, last)] for delay in delays])
     turns, apart = turns.astype(np.int64), 1
     if ranks is not None:
-        apart = market.n_bars
+        apart = axis.n_bars
         order = np.tile(order, len(turns))
         place = np.lexsort((-order, np.isnan(order), turns.reshape(-1)))
         turns.reshape(-1)[place] = np.arange(turns.size)
-    device = market.opening_ranks.device
+    device = axis.opening_ranks.device
     return DeviceLimits(
         limits.max_positions,
         not math.isinf(limits.max_leverage),
@@ -117,47 +104,16 @@ def upload_limits(
         to_device(turns << 32, device),
         delays[0],
         apart,
-        market.opening_ranks,
+        axis.opening_ranks,
         to_device(over, device),
     )
-
-
-def answer_signals(
-    market: DeviceMarket,
-    limits: DeviceLimits,
-    work: Workspace,
-    windows: MetWindows,
-    individuals: int,
-    prices: TradePrices | None,
-    *,
-    delay: int,
-    warps: int,
-) -> None:
-    """Launch what takes signals where accounts have room, in place of `Stages.take`.
-
-    Arguments as of `Stages.run`; `prices` receives positions open beside each trade, if needed.
-    """
-    lists, n_windows, capacity = work.lists, work.n_windows, work.capacity
-    order_entries(
-        market.longest, work.order, windows, lists.counts, lists.bars, limits.turns, individuals
-    )
-    gross = None if prices is None else prices.gross
-    signals = AskedSignals(lists.bars, lists.exits, lists.equity, lists.r, gross)
-    answer_entries(
-        limits, work.order, windows, work.asks, signals, work.flat_from, individuals, delay=delay
-    )
-    launch(keep_kernel, (individuals * n_windows,), work.asked, lists.counts, lists.bars,
-           lists.exits, lists.r, market.finer_of, lists.trade_list, lists.trades, lists.rejected,
-           lists.coarse, lists.r if gross is None else gross, work.results, n_windows, capacity,
-           warps=warps, DELAY=delay, FINER=market.has_finer, KEEPS=gross is not None,
-           N_OUT=len(ACCUMULATORS), BLOCK=64 * warps)  # fmt: skip
 
 
 def answer_lists(
     limits: DeviceLimits,
     folding: AccountFolding,
     each: IndividualInputs,
-    met: MetWindows,
+    table: torch.Tensor,
     lists: SignalLists,
     results: torch.Tensor,
     pauses: torch.Tensor | None = None,
@@ -168,88 +124,47 @@ def answer_lists(
         limits: Of accounts.
         folding: Of trades.
         each: Individuals.
-        met: Windows.
+        table: [W, 3] windows.
         lists: Signals, with what each comes to; receive which are taken.
         results: [pairs, A] receives how many are skipped, and the greatest leverage.
         pauses: [P] int32 bars after a stop in which no signal counts, if there are some.
     """
-    (pairs, capacity), n_windows = lists.marks.shape, len(met.table)
-    individuals = pairs // n_windows
-    order = folding.make_order(each.size, n_windows, lists.equity, lists.places)
+    (pairs, capacity), n_windows = lists.marks.shape, len(table)
+    individuals, size = pairs // n_windows, each.size
+    order = folding.make_order(size, n_windows, lists.equity, lists.places)
     shifts = (each.bars[:, 1] - limits.least_delay) * limits.apart
     order_entries(
-        folding.axis.longest, order, met, lists.counts, lists.marks, limits.turns, individuals,
-        shifts=shifts, is_parted=True,
+        folding.axis.longest, order, table, lists.counts, lists.marks, limits.turns, individuals,
+        shifts=shifts,
     )  # fmt: skip
     asks, overs = lists.r.view(torch.int32).view(2, -1)
     frees, oldest = lists.short_r.view(torch.int32).view(2, -1)
     taken, flat_from = (
-        torch.empty(size, dtype=torch.int32, device=lists.marks.device)
-        for size in (individuals, 2 * pairs)
+        torch.empty(number, dtype=torch.int32, device=lists.marks.device)
+        for number in (individuals, 2 * pairs)
     )
     # Keys are read by then.
-    scratch = AskLists(asks, overs, frees, oldest, lists.equity, taken)
-    keeps = lists.gross.ndim == 2
-    gross = lists.gross if keeps else None
-    signals = AskedSignals(lists.marks, lists.leaves, lists.leverages, lists.totals, gross)
-    answer_entries(
-        limits, order, met, scratch, signals, flat_from, individuals, bars=each.bars,
-        pauses=pauses,
-    )  # fmt: skip
-    launch(admit_kernel, (pairs,), each.size, lists.counts, lists.marks, lists.leaves, lists.notes,
-           lists.totals, each.bars, each.bars if pauses is None else pauses, lists.places,
-           lists.trades, lists.rejected, lists.coarse, lists.gross, results, n_windows, capacity,
-           warps=1, FINER=lists.notes.ndim == 2, COUNTED=lists.notes.dtype == torch.int32,
-           PAUSES=pauses is not None, KEEPS=keeps, N_OUT=len(ACCUMULATORS),
-           BLOCK=ADMITTED)  # fmt: skip
-
-
-def answer_entries(
-    limits: DeviceLimits,
-    order: EntryOrder,
-    windows: MetWindows,
-    asks: AskLists,
-    signals: AskedSignals,
-    flat_from: torch.Tensor,
-    individuals: int,
-    *,
-    delay: int = 0,
-    bars: torch.Tensor | None = None,
-    pauses: torch.Tensor | None = None,
-) -> None:
-    """Launch what decides which signals accounts take, once these are in their order.
-
-    Args:
-        limits: Of accounts.
-        order: Of signals.
-        windows: That individuals meet.
-        asks: Scratch.
-        signals: That ask.
-        flat_from: Scratch, an int32 a pair, or two of signals of both sides.
-        individuals: As launched for.
-        delay: Bars by which entries are late.
-        bars: [P, 3] int32 of signals of both sides, whose second is the delay of each individual.
-        pauses: As of `answer_lists`.
-    """
-    size, n_windows, capacity, _, spans, *_, places = order
-    is_sided, keeps = bars is not None, signals.gross is not None
-    launch(ask_kernel, (individuals, ORDERING), size, spans, places, signals.bars,
-           signals.exits, signals.leverages, limits.opened, limits.over, windows.table,
-           windows.numbers, size if bars is None else bars, size if pauses is None else pauses,
-           asks.asks, asks.overs, asks.frees, asks.oldest, asks.levers, signals.totals, n_windows,
-           capacity, warps=4, DELAY=delay, MEETS_OWN=windows.own is not None, SIDED=is_sided,
+    levers, keeps = lists.equity, lists.gross.ndim == 2
+    pauses_of = size if pauses is None else pauses
+    launch(ask_kernel, (individuals, ORDERING), size, order.spans, order.places, lists.marks,
+           lists.leaves, lists.leverages, limits.opened, limits.over, table, each.bars, pauses_of,
+           asks, overs, frees, oldest, levers, lists.totals, n_windows, capacity, warps=4,
            PAUSES=pauses is not None, BLOCK=256, BLOCKS=ORDERING)  # fmt: skip
     most = min(limits.max_positions, n_windows)
     slots = max(FEWEST_SLOTS, 1 << (most - 1).bit_length())
-    launch(answer_kernel, (individuals,), size, spans, places, asks.asks, asks.overs,
-           asks.frees, asks.levers, limits.leverage, flat_from, asks.oldest, asks.taken,
-           n_windows, capacity, most, warps=1, DELAYED=delay > 0, SIDED=is_sided,
+    launch(answer_kernel, (individuals,), size, order.spans, order.places, asks, overs, frees,
+           levers, limits.leverage, flat_from, oldest, taken, n_windows, capacity, most, warps=1,
            LEVERED=limits.is_levered, PACKS=n_windows < MOST_PACKED, SLOTS=slots,
            SIGNALS=SIGNALS)  # fmt: skip
-    launch(gross_kernel, (individuals, ORDERING), size, asks.taken, asks.frees, asks.oldest,
-           places, asks.asks, asks.overs, asks.levers, signals.totals,
-           signals.totals if signals.gross is None else signals.gross, n_windows, capacity,
-           warps=1, KEEPS=keeps, BLOCK=32, BLOCKS=ORDERING)  # fmt: skip
+    launch(gross_kernel, (individuals, ORDERING), size, taken, frees, oldest, order.places, asks,
+           overs, levers, lists.totals, lists.gross, n_windows, capacity, warps=1, KEEPS=keeps,
+           BLOCK=32, BLOCKS=ORDERING)  # fmt: skip
+    launch(admit_kernel, (pairs,), size, lists.counts, lists.marks, lists.leaves, lists.notes,
+           lists.totals, each.bars, pauses_of, lists.places, lists.trades, lists.rejected,
+           lists.coarse, lists.gross, results, n_windows, capacity, warps=1,
+           FINER=lists.notes.ndim == 2, COUNTED=lists.notes.dtype == torch.int32,
+           PAUSES=pauses is not None, KEEPS=keeps, N_OUT=len(ACCUMULATORS),
+           BLOCK=ADMITTED)  # fmt: skip
 
 
 def check_apart(windows: Ints) -> None:

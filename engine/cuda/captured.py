@@ -19,13 +19,12 @@ import torch
 from engine.accounts.ledger import ACCUMULATORS
 from engine.backend import Floats, Ints, Sent
 from engine.cuda.accounts import WindowGroup, WordAccounts
-from engine.cuda.dispatch import MOST_INDIVIDUALS, longer
 from engine.cuda.inputs import LaidOut, SentInputs, SeriesInputs
 from engine.cuda.order_accounts import OrderAccounts
-from engine.cuda.streams import N_LANES, Lane, Ticket
-from engine.cuda.workspace import Outcomes
+from engine.cuda.signal_lists import longer
+from engine.cuda.streams import Lane, Outcomes, Ticket
 from engine.errors import DeviceError
-from engine.memory_plan import GRAPH_BYTES, GRAPH_SHARE
+from engine.memory_plan import GRAPH_BYTES, GRAPH_SHARE, N_LANES
 from engine.runtime.cuda.capture import give_back_memory
 from engine.runtime.cuda.faults import is_out_of_memory
 from engine.runtime.cuda.graphs import bucket
@@ -39,8 +38,8 @@ N_OUT = len(ACCUMULATORS)
 TOO_LONG = 8
 """Lists are made shorter where they have so many times the room that was needed, to half of it."""
 
-NEVER_REFUSED = -1
-"""In place of a launch's number: nothing is refused."""
+MOST_INDIVIDUALS = 2**17
+"""Evaluated together at most."""
 
 NO_ROOM = (
     "the rows of one individual do not fit the GPU's memory: raise --memory, or use --device cpu"
@@ -52,17 +51,6 @@ the needed lengths of lists, as far as known."""
 
 Accounts = WordAccounts | OrderAccounts
 """Positions on all series, as accounts take them."""
-
-
-class CapturedBuffers:
-    """Results of calls, and lengths of lists."""
-
-    def __init__(self, pairs: int, individuals: int, capacity: int, device: torch.device) -> None:
-        self.capacity, self.outcomes = capacity, Outcomes(pairs, individuals, device)
-
-    def read(self, out: Floats, account: Floats | None) -> tuple[int, bool]:
-        """Copy accumulators as last downloaded; returns the largest count of signals."""
-        return self.outcomes.read(NEVER_REFUSED, out, account)
 
 
 class CapturedCalls:
@@ -87,7 +75,7 @@ class CapturedCalls:
         self._inputs, self._accounts, self._device = inputs, accounts, device
         self._rounds = rounds
         self._most_bytes = min(GRAPH_BYTES, work_bytes // GRAPH_SHARE // N_LANES)
-        self._lanes = [Lane[CapturedBuffers](device) for _ in range(N_LANES)]
+        self._lanes = [Lane(device) for _ in range(N_LANES)]
         self._turns = itertools.cycle(range(N_LANES))
         for of_series in inputs:
             of_series.settle = self._drain
@@ -102,7 +90,7 @@ class CapturedCalls:
 
         def take(members: slice, laid_out: list[LaidOut], room: int, capacity: int) -> int:
             some = None if account is None else account[members]
-            ticket = Ticket(Sent(genomes[members], (), None, out[members], some), None)
+            ticket = Ticket(Sent(genomes[members], (), None, out[members], some))
             self._send(group, ticket, laid_out, room, capacity)
             tickets.append(ticket)
             return capacity
@@ -282,13 +270,12 @@ class CapturedCalls:
         key: list[int] = [room, capacity, is_account, *group.shape]
         for layout in layouts:
             key += layout.key
-        self._make_room(lane, pairs, room * is_account, capacity)
+        outcomes = self._make_room(lane, pairs, room * is_account)
+        outcomes.capacity = capacity
         if not lane.is_captured(tuple(key)):
             # What loads kernels, captures a graph or takes memory may wait inside the driver.
             self._drain()
             wait_for_launches(self._device)
-        assert lane.work is not None
-        outcomes = lane.work.outcomes
 
         def launch_call() -> None:
             outcomes.counts.zero_()
@@ -298,15 +285,13 @@ class CapturedCalls:
 
         lane.send(ticket, tuple(key), launch_call)
 
-    def _make_room(
-        self, lane: Lane[CapturedBuffers], pairs: int, individuals: int, capacity: int
-    ) -> None:
+    def _make_room(self, lane: Lane, pairs: int, individuals: int) -> Outcomes:
         """Room for what comes back; graphs that name the old one are forgotten."""
-        work = lane.work
-        if work is None or work.outcomes.pairs < pairs or work.outcomes.individuals < individuals:
-            if work is not None:
-                pairs = max(pairs, work.outcomes.pairs)
-                individuals = max(individuals, work.outcomes.individuals)
-            lane.give_back()
-            work = lane.work = CapturedBuffers(pairs, individuals, capacity, self._device)
-        work.capacity = capacity
+        old = lane.outcomes
+        if old is not None and old.pairs >= pairs and old.individuals >= individuals:
+            return old
+        if old is not None:
+            pairs, individuals = max(pairs, old.pairs), max(individuals, old.individuals)
+        lane.give_back()
+        lane.outcomes = Outcomes(pairs, individuals, self._device)
+        return lane.outcomes

@@ -21,7 +21,6 @@ from engine.conditions.cuda.operands import (
     DeviceReadings,
 )
 from engine.conditions.switches import lower_conditions
-from engine.cuda.streams import N_LANES
 from engine.indicators.cuda.device_rows import DeviceRows, GrowingRows
 from engine.indicators.cuda.market import MOST_BARS
 from engine.indicators.individuals import (
@@ -32,6 +31,7 @@ from engine.indicators.individuals import (
 )
 from engine.indicators.row_bank import RowBank, RowRead
 from engine.indicators.warm_ups import WarmUps
+from engine.memory_plan import N_LANES
 from engine.population import (
     BOUNDS,
     FURTHER,

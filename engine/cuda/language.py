@@ -32,7 +32,13 @@ from engine.indicators.cuda.market import (
     upload_prices,
 )
 from engine.indicators.individuals import count_rows
-from engine.memory_plan import GPU_WORDS, HOST_ROW_BYTES, WORD_SHARES
+from engine.memory_plan import (
+    GPU_WORDS,
+    HOST_ROW_BYTES,
+    MOST_ROWS,
+    MOST_WORD_BYTES,
+    WORD_SHARES,
+)
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cuda.faults import device_errors
 from engine.runtime.cuda.graphs import bucket
@@ -59,7 +65,6 @@ class CudaLanguageBackend(Backend):
         spec: The strategy.
         series: Bars that windows refer to by number.
         costs: Costs and risk rules.
-        capacity: Not used: rows have no slots.
         work_bytes: Room for rows, conditions and lists.
         threads: Cores for rows that the host computes; all when None.
         apart: As of `CudaLanguageMaker`.
@@ -82,7 +87,6 @@ class CudaLanguageBackend(Backend):
         series: Sequence[Bars],
         costs: Costs,
         *,
-        capacity: int = 0,
         work_bytes: int,
         threads: int | None = None,
         apart: int = 0,
@@ -94,7 +98,8 @@ class CudaLanguageBackend(Backend):
         self._workers = Threads(self.threads)
         self._device = torch.device(torch_device)
         self._has_limits = costs.has_limits
-        work_bytes //= WORD_SHARES
+        all_bytes, work_bytes = work_bytes, min(work_bytes // WORD_SHARES, MOST_WORD_BYTES)
+        row_bytes = (all_bytes - 2 * work_bytes) // self._apart
         rows = rows or build_series_rows(series, HOST_ROW_BYTES)
         # Of several markets each brings all series, one behind the other.
         markets = [series[number :: self._apart] for number in range(self._apart)]
@@ -102,7 +107,7 @@ class CudaLanguageBackend(Backend):
         self._inputs = [
             SeriesInputs(
                 spec, markets[number][0],
-                self._make_rows(spec, rows[number :: self._apart], work_bytes // self._apart),
+                self._make_rows(spec, rows[number :: self._apart], row_bytes),
                 costs, self._device,
             )
             for number in range(self._apart)
@@ -131,7 +136,7 @@ class CudaLanguageBackend(Backend):
         self._own_groups: dict[tuple[Window, ...], WindowGroup] = {}
 
     @device_errors
-    def begin(self, sent: Sent, slots: Slots | None) -> Callable[[], bool] | None:
+    def begin(self, sent: Sent) -> Callable[[], None]:
         """Start to evaluate; the returned call waits. Several accounts with limits end first."""
         genomes, windows, own, out, account = sent
         if own is not None:
@@ -143,14 +148,13 @@ class CudaLanguageBackend(Backend):
             tickets = self._calls.launch(groups[0], genomes, out, account)
 
         @device_errors
-        def wait() -> bool:
+        def wait() -> None:
             with on_device(self._device):
                 self._calls.finish(groups[0], tickets)
-            return True
 
         return wait
 
-    def _begin_own(self, sent: Sent, own: Slots) -> Callable[[], bool]:
+    def _begin_own(self, sent: Sent, own: Slots) -> Callable[[], None]:
         """Start with individuals that meet windows [P, W] of one market each.
 
         Those whose windows are the same bars of their markets are one call.
@@ -175,39 +179,36 @@ class CudaLanguageBackend(Backend):
             begun.append((members, part, group, launched))
 
         @device_errors
-        def wait() -> bool:
+        def wait() -> None:
             for members, part, group, launched in begun:
                 with on_device(self._device):
                     self._calls.finish(group, launched)
                 out[members] = part.out
                 if account is not None:
                     account[members] = part.account
-            return True
 
         return wait
 
     def _evaluate_apart(
         self, groups: Sequence[WindowGroup], genomes: Floats, out: Floats
-    ) -> Callable[[], bool]:
+    ) -> Callable[[], None]:
         """Evaluate one account of windows after another."""
         with on_device(self._device):
             for group in groups:
                 part = np.empty((len(genomes), len(group.numbers), out.shape[2]))
                 self._calls.finish(group, self._calls.launch(group, genomes, part, None))
                 out[:, group.numbers] = part
-        return lambda: True
+        return lambda: None
 
     @device_errors
-    def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
+    def signals(self, genome: Floats, window: Window) -> Slots:
         """Signal bars [S] of one individual in one window, of either side."""
         with on_device(self._device):
             sent = self._calls.send_one(window.series, genome)
             return self._accounts.list_bars(window.series, sent, (window.start, window.end))
 
     @device_errors
-    def ledgers(
-        self, genomes: Floats, slots: Slots, windows: Sequence[Window]
-    ) -> list[tuple[Ledger, ...]]:
+    def ledgers(self, genomes: Floats, windows: Sequence[Window]) -> list[tuple[Ledger, ...]]:
         """The ledgers [W] of each of several individuals."""
         by_window: list[dict[int, Ledger]] = [{} for _ in genomes]
         for group in self._group_windows(windows):
@@ -225,7 +226,7 @@ class CudaLanguageBackend(Backend):
 
     @device_errors
     def list_results(
-        self, genomes: Floats, slots: Slots, windows: Sequence[Window], times: Sequence[Ints]
+        self, genomes: Floats, windows: Sequence[Window], times: Sequence[Ints]
     ) -> tuple[Floats, Results]:
         """Accumulators and results; made in one go."""
         out = np.empty((len(genomes), len(windows), len(ACCUMULATORS)))
@@ -277,7 +278,10 @@ class CudaLanguageBackend(Backend):
         steps_bytes = rows_bytes // 8
         trend_bytes = rows_bytes // 2 if reads_trends(spec) else 0
         most_bytes = rows_bytes - steps_bytes - trend_bytes
-        return DeviceRows(rows, most_bytes, steps_bytes, trend_bytes, self._device, self._workers)
+        n_rows = count_rows(spec, MOST_ROWS)
+        return DeviceRows(
+            rows, n_rows, most_bytes, steps_bytes, trend_bytes, self._device, self._workers
+        )
 
 
 def round_up_wave(individuals: int) -> int:
@@ -345,7 +349,6 @@ class CudaLanguageMaker(GpuMaker):
         series: Sequence[Bars],
         costs: Costs,
         *,
-        capacity: int,
         work_bytes: int,
         threads: int | None = None,
     ) -> Backend:
@@ -366,8 +369,8 @@ class CudaLanguageMaker(GpuMaker):
         ]
         return parts[0] if len(parts) == 1 else SeveralGpus(parts)
 
-    def slot_bytes(self, series: Sequence[Bars]) -> int:
-        """Rows have no slots; what one takes over all series."""
+    def row_bytes(self, series: Sequence[Bars]) -> int:
+        """Bytes of a row over all series."""
         return sum(len(bars) for bars in series) * 8
 
     def series_bytes(self, series: Sequence[Bars]) -> int:

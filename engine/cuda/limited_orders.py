@@ -14,12 +14,11 @@ from engine.cuda import order_accounts
 from engine.cuda.account_folding import FoldedTrades
 from engine.cuda.accounts import COUNTS, WindowGroup
 from engine.cuda.answering import DeviceLimits, answer_lists
-from engine.cuda.dispatch import first_capacity
 from engine.cuda.inputs import SentInputs
 from engine.cuda.order_accounts import EXIT_BAR, SIDE, OrderAccounts, R
-from engine.cuda.signal_lists import SignalLists, take_listed, take_trades
+from engine.cuda.signal_lists import SignalLists, first_capacity, take_listed, take_trades
+from engine.cuda.streams import Outcomes
 from engine.cuda.word_signals import mark_signals
-from engine.cuda.workspace import Outcomes
 from engine.positions.cpu.orders import COOLDOWN
 from engine.positions.cuda.listed_orders import (
     AloneSignals,
@@ -28,7 +27,6 @@ from engine.positions.cuda.listed_orders import (
     walk_alone,
 )
 from engine.positions.cuda.order_walk import LANES, LanePopulation, choose_width
-from engine.runtime.cuda.types import MetWindows
 from engine.runtime.cuda.watchdog import to_host
 
 N_OUT = len(ACCUMULATORS)
@@ -101,7 +99,7 @@ class LimitedOrders(OrderAccounts):
         asks, (_, each, _, table) = first
         results = outcomes.results[: pairs * N_OUT].view(pairs, N_OUT)
         signals, pauses = listed.signals, asks.terms[:, COOLDOWN].to(torch.int32)
-        answer_lists(self._limits, self._folding, each, MetWindows(table), signals, results, pauses)
+        answer_lists(self._limits, self._folding, each, table, signals, results, pauses)
         trades = self._fold_taken(each.size, asks, listed, results, lists_ends=is_account)
         if is_account:
             accounts = outcomes.accounts[: room * N_OUT].view(room, N_OUT)

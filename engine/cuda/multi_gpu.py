@@ -12,19 +12,7 @@ from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import Ledger
 from engine.accounts.results import Results, join_results
-from engine.backend import (
-    Backend,
-    BackendMaker,
-    Floats,
-    Ints,
-    RowRequest,
-    Sent,
-    Slots,
-    StretchedRows,
-)
-from engine.cuda.backend import CudaBackend
-from engine.fast_case import FastCase
-from engine.memory_plan import GPU_CASE
+from engine.backend import Backend, BackendMaker, Floats, Ints, Sent, Slots
 from engine.runtime.cuda.capture import give_back_memory
 from engine.runtime.cuda.faults import device_errors
 from strategy.model import Strategy
@@ -37,7 +25,7 @@ class SeveralGpus(Backend):
     """A population split over devices, merged in the order of individuals.
 
     Args:
-        parts: One backend a device, with the same series, case, costs and capacity.
+        parts: One backend a device, with the same strategy, series and costs.
         fewest: Pairs that a device gets at least.
     """
 
@@ -53,28 +41,15 @@ class SeveralGpus(Backend):
         # A thread each: what waits for a device lets the others launch.
         self._pool = ThreadPoolExecutor(len(self._parts), thread_name_prefix="gpu")
 
-    def fill(self, requests: Sequence[RowRequest]) -> None:
-        """Compute rows on every device, into the same slots."""
-        for done in [self._pool.submit(part.fill, requests) for part in self._parts]:
-            done.result()
-
-    def begin(self, sent: Sent, slots: Slots | None) -> Callable[[], bool] | None:
-        """Start to evaluate on as many devices as pay, each in its turn.
-
-        None where one of them leaves the look-up of rows to others.
-        """
-        begun = [
-            part.begin(sent.of(some), None if slots is None else slots[some])
-            for part, some in self._shares(*sent.out.shape[:2])
-        ]
-        waits = [wait for wait in begun if wait is not None]
-        if len(waits) < len(begun):
-            return None
+    def begin(self, sent: Sent) -> Callable[[], None]:
+        """Start to evaluate on as many devices as pay, each in its turn."""
+        shares = self._shares(*sent.out.shape[:2])
+        waits = [part.begin(sent.of(some)) for part, some in shares]
         self._turn += len(waits)
 
-        def wait_for_all() -> bool:
-            is_well = [wait() for wait in waits]
-            return all(is_well)
+        def wait_for_all() -> None:
+            for wait in waits:
+                wait()
 
         return wait_for_all
 
@@ -87,40 +62,21 @@ class SeveralGpus(Backend):
             for number, some in enumerate(_share_evenly(individuals, n_parts))
         ]
 
-    def evaluate_in_stretches(
-        self, rows: StretchedRows, windows: Sequence[Window], out: Floats
-    ) -> bool:
-        """Evaluate into out [P, W, A] a stretch of bars at a time, individuals shared evenly."""
-        shares = _share_evenly(len(rows.genomes), len(self._parts))
-        running = [
-            self._pool.submit(
-                part.evaluate_in_stretches,
-                rows._replace(genomes=rows.genomes[some], row_of=rows.row_of[some]),
-                windows,
-                out[some],
-            )
-            for part, some in zip(self._parts, shares, strict=True)
-        ]
-        is_done = [done.result() for done in running]
-        return all(is_done)
-
-    def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
+    def signals(self, genome: Floats, window: Window) -> Slots:
         """Signal bars [S], from the first device."""
-        return self._parts[0].signals(genome, slots, window)
+        return self._parts[0].signals(genome, window)
 
-    def ledgers(
-        self, genomes: Floats, slots: Slots, windows: Sequence[Window]
-    ) -> list[tuple[Ledger, ...]]:
+    def ledgers(self, genomes: Floats, windows: Sequence[Window]) -> list[tuple[Ledger, ...]]:
         """The ledgers [W] of each of several individuals, from the first device."""
-        return self._parts[0].ledgers(genomes, slots, windows)
+        return self._parts[0].ledgers(genomes, windows)
 
     def list_results(
-        self, genomes: Floats, slots: Slots, windows: Sequence[Window], times: Sequence[Ints]
+        self, genomes: Floats, windows: Sequence[Window], times: Sequence[Ints]
     ) -> tuple[Floats, Results]:
         """Accumulators and results, of as many devices as pay."""
         shares = self._shares(len(genomes), len(windows))
         listing = [
-            self._pool.submit(part.list_results, genomes[some], slots[some], windows, times)
+            self._pool.submit(part.list_results, genomes[some], windows, times)
             for part, some in shares
         ]
         listed = [done.result() for done in listing]
@@ -166,42 +122,3 @@ class GpuMaker:
         gc.collect()
         give_back_memory()
         return min(torch.cuda.mem_get_info(number)[0] for number in self.devices)
-
-
-class CudaMaker(GpuMaker):
-    """Makes a backend with strategies as kernels' constants on chosen GPUs."""
-
-    shares, meets_own = GPU_CASE, True
-    slot_bytes = staticmethod(CudaBackend.slot_bytes)
-    series_bytes = staticmethod(CudaBackend.series_bytes)
-
-    def __call__(
-        self,
-        case: FastCase,
-        series: Sequence[Bars],
-        costs: Costs,
-        *,
-        capacity: int,
-        work_bytes: int,
-        threads: int | None = None,
-    ) -> Backend:
-        """Load series onto every device, with room for `capacity` slots on each."""
-        parts: list[Backend] = [
-            CudaBackend(
-                case,
-                series,
-                costs,
-                capacity=capacity,
-                work_bytes=work_bytes,
-                threads=threads,
-                torch_device=f"cuda:{number}",
-            )
-            for number in self.devices
-        ]
-        return parts[0] if len(parts) == 1 else SeveralGpus(parts)
-
-
-class CudaAccountMaker(CudaMaker):
-    """Makes the same of accounts with limits."""
-
-    keeps_limits = True

@@ -18,7 +18,7 @@ from engine.backend import Floats, Ints, Slots
 from engine.cuda.account_folding import AccountFolding, FoldedTrades
 from engine.cuda.accounts import WindowGroup
 from engine.cuda.inputs import BatchInputs, IndividualInputs, SentInputs
-from engine.cuda.workspace import Outcomes
+from engine.cuda.streams import Outcomes
 from engine.errors import DeviceError
 from engine.indicators.cuda.market import MOST_BARS
 from engine.population import (

@@ -9,9 +9,7 @@ import torch
 from data.bars import Bars
 from engine.accounts.cuda.merging import key_kernel, order_kernel, span_kernel
 from engine.backend import Ints
-from engine.indicators.cuda.market import lay_out_axis
 from engine.runtime.compiling.launch import launch
-from engine.runtime.cuda.types import MetWindows
 from engine.runtime.cuda.watchdog import to_device
 
 MERGED_WINDOWS = 32
@@ -49,13 +47,11 @@ class SeriesAxis(NamedTuple):
 def lay_out_series(series: Sequence[Bars], device: torch.device) -> SeriesAxis:
     """Series one after the other on a common axis."""
     lengths = np.array([len(bars) for bars in series], np.int64)
-    starts, n_bars = lay_out_axis(lengths)
-    opened_ns = np.zeros(n_bars, np.int64)
-    for start, bars in zip(starts.tolist(), series, strict=True):
-        opened_ns[start : start + len(bars)] = bars.timestamp
+    ends = lengths.cumsum()
+    opened_ns = np.concatenate([bars.timestamp for bars in series])
     _, ranks = np.unique(opened_ns, return_inverse=True)
     there = to_device(ranks.astype(np.int64) << 32, device)
-    return SeriesAxis(starts, starts + lengths, n_bars, int(lengths.max()), opened_ns, there)
+    return SeriesAxis(ends - lengths, ends, len(opened_ns), int(lengths.max()), opened_ns, there)
 
 
 class EntryOrder(NamedTuple):
@@ -74,41 +70,38 @@ class EntryOrder(NamedTuple):
 def order_entries(
     longest: int,
     order: EntryOrder,
-    windows: MetWindows,
+    table: torch.Tensor,
     counts: torch.Tensor,
     listed: torch.Tensor,
     ranks: torch.Tensor,
     individuals: int,
     *,
     shifts: torch.Tensor | None = None,
-    is_parted: bool = False,
 ) -> None:
     """Put entries of all windows in the order of their bars' ranks.
 
     Args:
         longest: Bars of the longest series.
         order: Receives their places; keys are scratch.
-        windows: That they meet.
+        table: [W, 3] windows that they meet.
         counts: [pairs] how many entries there are.
-        listed: [pairs, capacity] their bars, of signals of both sides as `mark_kernel` lists them.
+        listed: [pairs, capacity] their bars, counted from the first of their series; of signals as
+            `mark_kernel` lists them.
         ranks: [B] int64, in the upper halves.
         individuals: As launched for.
-        shifts: [P] int32 of signals of both sides, how far behind their bars ranks stand.
-        is_parted: Whether bars are counted from the first of their series.
+        shifts: [P] int32 of signals, how far behind their bars ranks stand.
     """
     size, n_windows, capacity, most, spans, edges, keys, places = order
-    pairs, meets_own = individuals * n_windows, windows.own is not None
-    launch(span_kernel, (individuals,), size, counts, ranks, windows.table, windows.numbers,
-           spans, n_windows, capacity, most, warps=1, MEETS_OWN=meets_own,
-           WINDOWS=MERGED_WINDOWS, STRETCH=STRETCH)  # fmt: skip
+    pairs, is_signal = individuals * n_windows, shifts is not None
+    launch(span_kernel, (individuals,), size, counts, ranks, table, spans, n_windows, capacity,
+           most, warps=1, WINDOWS=MERGED_WINDOWS, STRETCH=STRETCH)  # fmt: skip
     warps = choose_warps(pairs, longest)
     launch(key_kernel, (pairs,), size, counts, listed, ranks, counts if shifts is None else shifts,
-           windows.table, windows.numbers, spans, keys, edges, n_windows, capacity, most,
-           warps=warps, MEETS_OWN=meets_own, PARTED=is_parted, SIDED=int(shifts is not None),
-           WINDOWS=MERGED_WINDOWS, BLOCK=64 * warps)  # fmt: skip
+           table, spans, keys, edges, n_windows, capacity, most, warps=warps,
+           SIDED=int(is_signal), WINDOWS=MERGED_WINDOWS, BLOCK=64 * warps)  # fmt: skip
     launch(order_kernel, (individuals, ORDERING), size, spans, keys, edges, places,
-           n_windows, capacity, most, warps=1, TIES=is_parted and shifts is None,
-           WINDOWS=MERGED_WINDOWS, SIDE=SIDE, BLOCKS=ORDERING)  # fmt: skip
+           n_windows, capacity, most, warps=1, TIES=not is_signal, WINDOWS=MERGED_WINDOWS,
+           SIDE=SIDE, BLOCKS=ORDERING)  # fmt: skip
 
 
 def choose_warps(pairs: int, longest: int) -> int:

@@ -27,8 +27,33 @@ AT_OPEN = [reason.value for reason in (SIGNAL, STOP_GAP, SESSION_OPEN)]
 LIST_BYTES = 4 * 3 + 8 * 4 + 1
 """Bytes of one signal: its mark, its end, taken ones, four numbers, and a note."""
 
+FIRST_CAPACITY = 2048
+"""Signals that a list holds at first, or an eighth of the longest window's bars if that is less;
+lists that were too short are doubled and made again."""
+
+SHORTEST_LIST = 64
+"""Below this, lists made twice cost more than the room."""
+
+MULTIPLE = 16
+"""Unit of a list's length in entries, so that lists begin at whole vectors."""
+
 ASKED_BYTES = 8 * 2
 """Bytes of one signal that needs room: its leverage, alone and with open positions."""
+
+
+def first_capacity(n_bars: int) -> int:
+    """Signals that a list has room for at first, in a window of so many bars."""
+    return round_up_capacity(max(SHORTEST_LIST, min(FIRST_CAPACITY, n_bars // 8)))
+
+
+def longer(most: int) -> int:
+    """Signals that a list has room for once there were so many."""
+    return round_up_capacity(1 << (most - 1).bit_length())
+
+
+def round_up_capacity(entries: int) -> int:
+    """Entries of a list of at least so many."""
+    return -(-entries // MULTIPLE) * MULTIPLE
 
 
 class SignalLists(NamedTuple):

@@ -4,9 +4,8 @@ import numpy as np
 import torch
 
 from engine.backend import Floats, Slots
-from engine.cuda.dispatch import round_up_capacity
 from engine.cuda.inputs import BatchInputs, IndividualInputs
-from engine.cuda.signal_lists import SignalLists
+from engine.cuda.signal_lists import SignalLists, round_up_capacity
 from engine.indicators.cuda.market import SeriesPrices
 from engine.positions.cuda.both_sides import leave_kernel, mark_kernel
 from engine.runtime.compiling.launch import launch
@@ -45,18 +44,18 @@ class WordSignals:
         asks_all: bool,
     ) -> None:
         """Find the exits of signals that may be taken, or of all; `blocks` share a pair's."""
-        launch(leave_kernel, (len(each.bars) * len(windows) * blocks,), each.size,
-               self._prices.market, self._prices.finer, self._prices.finer_of,
-               self._prices.pyramid, self._charges, asked.code, asked.constants, asked.reads,
-               asked.forms, asked.rows, each.slots, each.genomes, each.numbers, each.bars,
-               asked.leaves, each.exits, asked.following, asked.sessions, each.session_of, windows,
-               lists.counts, lists.marks, lists.leaves, lists.r.view(torch.int32), lists.signal_r,
-               lists.prices, lists.leverages, lists.notes, len(windows), n_all,
-               lists.marks.shape[1], self._prices.n_padded, asked.rows.shape[1],
-               asked.leaves.shape[1], each.genomes.shape[1], each.slots.shape[1],
-               each.numbers.shape[1], warps=1, MOVES=asked.moves, FORMULAS=asked.computes,
-               KEEPS=keeps, ALL=asks_all, FINER=self._prices.has_finer,
-               MARKETS=len(self._prices.market) > 1, SIGNALS=SIGNALS, BLOCKS=blocks)  # fmt: skip
+        prices = self._prices
+        launch(leave_kernel, (len(each.bars) * len(windows) * blocks,), each.size, prices.market,
+               prices.finer, prices.finer_of, prices.pyramid, prices.blocks, self._charges,
+               asked.code, asked.constants, asked.reads, asked.forms, asked.rows, each.slots,
+               each.genomes, each.numbers, each.bars, asked.leaves, each.exits, asked.following,
+               asked.sessions, each.session_of, windows, lists.counts, lists.marks, lists.leaves,
+               lists.r.view(torch.int32), lists.signal_r, lists.prices, lists.leverages,
+               lists.notes, len(windows), n_all, lists.marks.shape[1], prices.n_padded,
+               asked.rows.shape[1], asked.leaves.shape[1], each.genomes.shape[1],
+               each.slots.shape[1], each.numbers.shape[1], warps=1, MOVES=asked.moves,
+               FORMULAS=asked.computes, KEEPS=keeps, ALL=asks_all, FINER=prices.has_finer,
+               MARKETS=len(prices.market) > 1, SIGNALS=SIGNALS, BLOCKS=blocks)  # fmt: skip
 
     def list_bars(
         self, asked: BatchInputs, each: IndividualInputs, window: tuple[int, int]

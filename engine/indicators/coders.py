@@ -1,13 +1,12 @@
-"""Coders: monotone maps from values to one byte, so that most comparisons need no float.
+"""Codes of rows: monotone maps from values to one byte, so that most comparisons need no float.
 
-A coder is, at each bar, a monotone map from values to 1 .. highest; 0 is NaN. If two values at a
-bar have different codes, the codes compare as the values do; if the codes are equal, the values
-themselves have to be looked at. So a coder can be badly chosen, which costs time, but it cannot be
-wrong.
+A map gives each value of a row a code from 1 to `HIGHEST_CODE`, and never a lower one to a higher
+value at the same bar; NaN has 0. Different codes compare as the values do, and where codes are
+equal the values are looked at. So a map can be badly chosen, which costs time, but cannot be wrong.
 
 Rows that are compared with a gene share a fixed map over the gene's bounds. Rows that are compared
-with each other share a map centred on the first one's source, as wide as that source usually
-wanders from its own slow average.
+with each other share a map centred on one of them, as wide as it usually wanders from its own slow
+average.
 """
 
 import math
@@ -15,82 +14,43 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.backend import Floats, RowForm
-from engine.fast_case import Comparison, FastCase
+from engine.backend import Floats, Ints
 from engine.runtime.compiling.loops import compiled_loop
+from engine.runtime.cpu.simd8 import EIGHT
+
+HIGHEST_CODE = 254
+
+WITHIN_BOUNDS = HIGHEST_CODE - 5
+"""Codes between the bounds of a gene: values beyond these share no code with a bound."""
 
 SPREADS = 4.0
 """Half the width of a wandering map, in mean distances from the slow average."""
 
 
-class FixedCoder(NamedTuple):
-    """The same map at every bar: code 1 at `low`, `scale` codes per unit."""
+class CodeMap(NamedTuple):
+    """A map from values to codes."""
 
-    low: float
-    scale: float
+    low: Floats  # [T] value at which code 1 begins; [EIGHT] if the same at all bars
+    scale: Floats  # likewise, codes per unit
+    moves: int  # 0 if the same at all bars, else 1
 
-
-class WanderingCoder(NamedTuple):
-    """A map that follows a source; `span` in bars is how slowly its width adapts."""
-
-    source: str
-    span: int
-
-
-Coder = FixedCoder | WanderingCoder
+    def encode(self, numbers: Floats) -> Ints:
+        """Codes [n] of numbers, where the map is the same at all bars."""
+        positions = np.fmin(np.fmax((numbers - self.low[0]) * self.scale[0], 0.0), HIGHEST_CODE - 1)
+        return np.where(np.isnan(numbers), 0, 1 + positions.astype(np.int64))
 
 
-def choose_coders(case: FastCase, highest: int) -> dict[RowForm, Coder]:
-    """Choose a coder with codes up to `highest` for each form that the entry compares.
-
-    Two forms share one where their rows are compared with each other.
-    """
-    coders: dict[RowForm, Coder] = {}
-    bounds: dict[RowForm, tuple[float, float]] = {}
-    for comparison in case.entry:
-        if is_with_gene(case, comparison):
-            gene = case.layout.gene(comparison.right)
-            form = find_row_form(case, comparison.left)
-            low, high = bounds.get(form, (gene.low, gene.high))
-            bounds[form] = (min(low, gene.low), max(high, gene.high))
-    for form, (low, high) in bounds.items():
-        scale = (highest - 1) / (high - low) if high > low else 1.0
-        coders[form] = FixedCoder(float(low), scale)
-    longest = int(max((gene.high for gene in case.layout.genes if gene.is_length), default=2))
-    for comparison in case.entry:
-        if not is_with_gene(case, comparison):
-            left, right = (
-                find_row_form(case, comparison.left),
-                find_row_form(case, comparison.right),
-            )
-            coder = coders.get(left, coders.get(right, WanderingCoder(left.source, longest)))
-            coders.setdefault(left, coder)
-            coders.setdefault(right, coder)
-    return coders
+def map_bounds(low: float, high: float) -> CodeMap:
+    """The map of rows that are compared with a gene within bounds."""
+    scale = WITHIN_BOUNDS / (high - low) if high > low else 1.0
+    return CodeMap(np.full(EIGHT, low - 2.0 / scale), np.full(EIGHT, scale), 0)
 
 
-def coder_maps(coder: Coder, sources: dict[str, Floats], highest: int) -> tuple[Floats, Floats]:
-    """The map of a coder on one series, with sources [T] by name.
-
-    The value [T] at which code 1 begins, and codes per unit [T], all positive.
-    """
-    if isinstance(coder, FixedCoder):
-        n_bars = sources["close"].size
-        fixed = np.array([[coder.low], [coder.scale]])
-        low, scale = np.broadcast_to(fixed, (2, n_bars))
-        return low, scale
-    low, scale = map_wandering(sources[coder.source], coder.span, highest)
-    return low, scale
-
-
-def is_with_gene(case: FastCase, comparison: Comparison) -> bool:
-    """True if the right side of a comparison is a gene."""
-    return comparison.right in case.layout.names
-
-
-def find_row_form(case: FastCase, row: str) -> RowForm:
-    """Form of a row by its name."""
-    return case.rows[case.row_index[row]].form
+def map_row(row: Floats, span: int) -> CodeMap:
+    """The map of rows that are compared with each other: it wanders with one of them [T]."""
+    known = np.isfinite(row)
+    first = row[known.argmax()] if known.any() else 0.0
+    return CodeMap(*map_wandering(np.where(known, row, first), span, HIGHEST_CODE), 1)
 
 
 @compiled_loop

@@ -15,7 +15,7 @@ from engine.accounts.metrics import MetricTable, compute_metrics
 from engine.batch import Engine
 from engine.certificate import Certificate
 from engine.devices import Device, choose_device
-from engine.fast_case import find_fast_case
+from engine.indicators.individuals import count_rows
 from engine.out_of_core import create_engine
 from engine.reference import Reference
 from engine.replay.certificate import certify
@@ -139,14 +139,12 @@ class Task:
         else:
             individuals = config.population * max(config.generations - done, 0)
             individuals = min(individuals, config.max_evaluations or individuals) + config.polish
-        case = find_fast_case(spec, self.costs)
-        n_rows = min(individuals * len(case.rows), case.most_rows)
+        n_rows = count_rows(spec, len(spec.expressions) * individuals)
         n_bars = sum(len(bars) for bars in self.markets.searched)
         return Workload(
             individuals * self.markets.n_bars,
             n_rows * n_bars,
             config.threads,
-            is_fast_case=case.is_covered,
             calls=max(config.generations - done, 0),
             new_bars=n_bars,
             order_bars=max(map(len, self.markets.windows)) if has_orders(spec, self.costs) else 0,

@@ -134,7 +134,7 @@ def test_several_devices_share_a_population():
     """Processors in the place of GPUs: results come back in the order of individuals."""
     pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
     from engine.cpu import CpuBackend
-    from engine.cuda import SeveralGpus
+    from engine.cuda.multi_gpu import SeveralGpus
 
     class Split(CpuBackend):
         def __new__(cls, *arguments, **options):

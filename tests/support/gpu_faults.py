@@ -6,7 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
-from engine.cuda import CudaBackend
+from engine.cuda.language import CudaLanguageBackend
 from engine.runtime.cuda import watchdog
 
 FASTER = 100
@@ -36,14 +36,13 @@ def breaking(plan):
     kernel = {"illegal": wild_kernel, "endless": endless_kernel}.get(what)
     if kernel is None:
         return
-    begin, calls = CudaBackend.begin, []
+    begin, calls = CudaLanguageBackend.begin, []
 
-    def broken(self, sent, slots):
-        if slots is not None:
-            calls.append(self)
-            if len(calls) == int(number):
-                kernel[(1,)](torch.zeros(1, dtype=torch.int64, device="cuda"))
-        return begin(self, sent, slots)
+    def broken(self, sent):
+        calls.append(self)
+        if len(calls) == int(number):
+            kernel[(1,)](torch.zeros(1, dtype=torch.int64, device="cuda"))
+        return begin(self, sent)
 
-    CudaBackend.begin = broken
+    CudaLanguageBackend.begin = broken
     watchdog._WATCHDOG = watchdog.Watchdog(clock=lambda: time.monotonic() * FASTER)

@@ -14,6 +14,7 @@ import torch
 from data.bars import Window
 from engine.batch import Engine
 from engine.cuda import accounts, captured, order_accounts
+from engine.cuda.captured import CapturedCalls
 from engine.cuda.language import CudaLanguageBackend, CudaLanguageMaker
 from engine.devices import Device
 from tests.golden.cases import CASES, TINY, make_world
@@ -27,7 +28,7 @@ from tests.support.interpreted_orders import walk_by_one_lane
 from tests.support.interpreter import repeat_nothing
 from tests.support.limited import draw_finer_account
 from tests.support.market_waves import compare_markets, write_codes
-from tests.support.parity import assert_same_engines
+from tests.support.parity import assert_same_bits, assert_same_engines
 from tests.support.worlds import make_bars, random_genomes
 
 walk_by_one_lane()
@@ -108,6 +109,28 @@ def compare_codes():
     print(f"codes: {sums[:, :, 0].sum():.0f} trades, every bit equal")
 
 
+def compare_full_memory(name):
+    """Individuals that memory has no room for at once."""
+    send, failed, case = CapturedCalls._send, [], CASES[name]
+
+    def failing(self, group, ticket, *others):
+        if len(failed) < 2:
+            failed.append(len(ticket.sent.genomes))
+            raise torch.OutOfMemoryError("injected")
+        return send(self, group, ticket, *others)
+
+    world = make_world(case.world)
+    genomes = case.draw_genomes(name)[:4]
+    CapturedCalls._send = failing
+    device = Engine(case.strategy, *world, case.costs, device=INTERPRETED)
+    sums = device.evaluate(genomes)
+    CapturedCalls._send = send
+    host = Engine(case.strategy, *world, case.costs, device="cpu")
+    assert_same_bits(host.evaluate(genomes), sums, "after running out of memory")
+    assert failed == [4, 2], failed
+    print(f"{name}: some at a time, every bit equal")
+
+
 def main():
     """Compare what was asked for, with several programs a list and several blocks of words."""
     repeat_nothing()
@@ -123,6 +146,7 @@ def main():
     compare_short_lists("frugal")
     compare_limited_ladder()
     compare_codes()
+    compare_full_memory("near")
     print(f"markets: {compare_markets(INTERPRETED)} trades, every bit equal")
 
 

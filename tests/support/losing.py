@@ -55,10 +55,9 @@ def losing(plan):
             count("start")
             super().__init__(*arguments, **options)
 
-        def begin(self, sent, slots):
-            if slots is not None:
-                count("evaluate", "hang", "stop")
-            return super().begin(sent, slots)
+        def begin(self, sent):
+            count("evaluate", "hang", "stop")
+            return super().begin(sent)
 
         def ledgers(self, *arguments):
             count("ledgers")
@@ -72,7 +71,6 @@ def pretend(plan, replace=setattr):
     backend, load_backend = losing(plan), engine.devices.load_backend
     replace(engine.devices, "why_absent", lambda name: "")
     replace(engine.devices, "count_gpus", lambda: 1)
-    replace(engine.devices, "FAST", {})
     replace(
         engine.devices,
         "load_backend",

@@ -19,14 +19,13 @@ LAST_KEY = tl.constexpr(2**63 - 1)
 
 
 @triton.jit(do_not_specialize=["n_windows", "most"])
-def span_kernel(p_size, p_counts, p_ranks, p_windows, p_met, p_spans, n_windows, capacity, most,
-                MEETS_OWN: tl.constexpr, WINDOWS: tl.constexpr,
-                STRETCH: tl.constexpr):  # fmt: skip
+def span_kernel(p_size, p_counts, p_ranks, p_windows, p_spans, n_windows, capacity, most,
+                WINDOWS: tl.constexpr, STRETCH: tl.constexpr):  # fmt: skip
     """Stretches of time of an individual's entries, counted; grid (individuals).
 
-    p_counts: [P, W] entries of lists. p_ranks, p_windows, p_met: as of `key_kernel`. p_spans:
-    [P, 4] int64 receives the first rank of an individual's windows, how many there are up to the
-    last, stretches of about STRETCH entries, `most` at most, and how many entries there are.
+    p_counts: [P, W] entries of lists. p_ranks, p_windows: as of `key_kernel`. p_spans: [P, 4]
+    int64 receives the first rank of an individual's windows, how many there are up to the last,
+    stretches of about STRETCH entries, `most` at most, and how many entries there are.
     """
     i_p = tl.program_id(0).to(tl.int64)
     if i_p >= tl.load(p_size):
@@ -40,11 +39,8 @@ def span_kernel(p_size, p_counts, p_ranks, p_windows, p_met, p_spans, n_windows,
         i_pair = i_p * n_windows + o_w
         listed = tl.load(p_counts + i_pair, mask=inside, other=0)
         count += tl.sum(tl.minimum(listed, capacity).to(tl.int64), 0)
-        i_window = i_pair % n_windows
-        if MEETS_OWN:
-            i_window = tl.load(p_met + i_pair, mask=inside, other=0).to(tl.int64)
-        start = tl.load(p_windows + i_window * 3 + 1, mask=inside, other=0)
-        end = tl.load(p_windows + i_window * 3 + 2, mask=inside, other=1)
+        start = tl.load(p_windows + o_w * 3 + 1, mask=inside, other=0)
+        end = tl.load(p_windows + o_w * 3 + 2, mask=inside, other=1)
         opens = tl.load(p_ranks + start, mask=inside, other=LAST_KEY) >> 32
         closes = tl.load(p_ranks + end - 1, mask=inside, other=0) >> 32
         first = tl.minimum(first, tl.min(opens, 0))
@@ -56,60 +52,52 @@ def span_kernel(p_size, p_counts, p_ranks, p_windows, p_met, p_spans, n_windows,
 
 
 @triton.jit(do_not_specialize=["n_windows", "most"])
-def key_kernel(p_size, p_counts, p_list, p_ranks, p_shifts, p_windows, p_met, p_spans, p_keys,
-               p_edges, n_windows, capacity, most, MEETS_OWN: tl.constexpr, PARTED: tl.constexpr,
-               SIDED: tl.constexpr, WINDOWS: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
+def key_kernel(p_size, p_counts, p_list, p_ranks, p_shifts, p_windows, p_spans, p_keys, p_edges,
+               n_windows, capacity, most, SIDED: tl.constexpr, WINDOWS: tl.constexpr,
+               BLOCK: tl.constexpr):  # fmt: skip
     """Keys by which entries are put in order, and where stretches of time begin; grid (pairs).
 
-    p_counts: [P, W], p_list: [P, W, capacity] bars that rise, in the lower 31 bits; if PARTED they
-    are counted from their series' first, and if SIDED (1, else 0) doubled, plus 1 for a
-    short.
-    p_ranks: [B] int64 in the upper half ranks of bars, and p_shifts: [P], if SIDED, how far behind
-    a bar that of an individual's entry stands. p_windows: [N, 3] as of `signal_kernel`, and p_met.
-    p_spans: as `span_kernel` leaves it. p_keys: [P, W, capacity] int64 receives keys: the bar's
-    rank, and below it the window's place among those of its individual, by its first bar on the
-    axis on which series follow one another. p_edges: [P, W, most + 1] receives how many of a list
-    come before each stretch, and how many all are.
+    p_counts: [P, W], p_list: [P, W, capacity] bars that rise, counted from their series' first; if
+    SIDED (1, else 0) doubled, plus 1 for a short. p_ranks: [B] int64 in the upper half ranks of
+    bars, and p_shifts: [P], if SIDED, how far behind a bar that of an individual's entry stands.
+    p_windows: [W, 3] first bar of the series, of the window, and one past its last. p_spans: as
+    `span_kernel` leaves it. p_keys: [P, W, capacity] int64 receives keys: the bar's rank, and below
+    it the window's place among all, by its first bar on the axis on which series follow one
+    another. p_edges: [P, W, most + 1] receives how many of a list come before each stretch, and how
+    many all are.
     """
     i_pair = tl.program_id(0).to(tl.int64)
     i_p = i_pair // n_windows
     if i_p >= tl.load(p_size):
         return
     i_window = i_pair % n_windows
-    if MEETS_OWN:
-        i_window = tl.load(p_met + i_pair).to(tl.int64)
     start = tl.load(p_windows + i_window * 3 + 1)
     place = tl.zeros([], tl.int64)
     for begin in range(0, n_windows, WINDOWS):
-        i_other = i_p * n_windows + begin + tl.arange(0, WINDOWS)
-        inside = i_other < (i_p + 1) * n_windows
-        o_window = i_other % n_windows
-        if MEETS_OWN:
-            o_window = tl.load(p_met + i_other, mask=inside, other=0).to(tl.int64)
+        o_window = begin + tl.arange(0, WINDOWS)
+        inside = o_window < n_windows
         other = tl.load(p_windows + o_window * 3 + 1, mask=inside, other=0x7FFFFFFF)
-        is_before = (other < start) | ((other == start) & (i_other < i_pair))
+        is_before = (other < start) | ((other == start) & (o_window < i_window))
         place += tl.sum((inside & is_before).to(tl.int64), 0)
     first, length = tl.load(p_spans + i_p * 4), tl.load(p_spans + i_p * 4 + 1)
     stretches = tl.load(p_spans + i_p * 4 + 2)
     count = tl.minimum(tl.load(p_counts + i_pair), capacity)
     p_edge = p_edges + i_pair * (most + 1)
-    p_rank = p_ranks
-    if PARTED:
-        p_rank += tl.load(p_windows + i_window * 3)
+    p_rank = p_ranks + tl.load(p_windows + i_window * 3)
     if SIDED:
         p_rank += tl.load(p_shifts + i_p)
     for begin in range(0, count + 1, BLOCK):
         o_k = begin + tl.arange(0, BLOCK)
         inside = o_k < count
         o_list = i_pair * capacity + o_k
-        bar = (tl.load(p_list + o_list, mask=inside, other=0) & 0x7FFFFFFF) >> SIDED
+        bar = tl.load(p_list + o_list, mask=inside, other=0) >> SIDED
         rank = tl.load(p_rank + bar, mask=inside, other=0)
         tl.store(p_keys + o_list, rank | place, mask=inside)
         # Behind the last entry the last stretch ends; before the first one all have none.
         stretch = tl.minimum(((rank >> 32) - first) * stretches // length, stretches - 1)
         stretch = tl.where(inside, stretch, stretches)
         follows = (o_k > 0) & (o_k <= count)
-        bar = (tl.load(p_list + o_list - 1, mask=follows, other=0) & 0x7FFFFFFF) >> SIDED
+        bar = tl.load(p_list + o_list - 1, mask=follows, other=0) >> SIDED
         rank = tl.load(p_rank + bar, mask=follows, other=0)
         edge = tl.minimum(((rank >> 32) - first) * stretches // length, stretches - 1)
         edge = tl.where(follows, edge, -1) + 1

@@ -1,9 +1,4 @@
-"""Comparisons decided on codes of one byte: rows with genes, and rows with each other.
-
-A map gives each value of a row a code from 1 to `HIGHEST_CODE`, and never a lower one to a higher
-value at the same bar; NaN has 0. Different codes compare as the values do, and where codes are
-equal the values are looked at. So a map can be badly chosen, which costs time, but cannot be wrong.
-"""
+"""Comparisons decided on codes (`engine.indicators.coders`): rows with genes, and each other."""
 
 import math
 from typing import NamedTuple, TypeGuard
@@ -11,7 +6,7 @@ from typing import NamedTuple, TypeGuard
 import numpy as np
 
 from engine.conditions.cpu.parts import holds_gene
-from engine.indicators.coders import map_wandering
+from engine.indicators.coders import HIGHEST_CODE, CodeMap
 from engine.runtime.compiling.loops import compiled_part, compiled_uncounted, compiled_unlocked
 from engine.runtime.cpu.bitset import EMPTY, FULL, ONE, Words
 from engine.runtime.cpu.row_memory import SlotMemory
@@ -39,42 +34,11 @@ from strategy.expressions import Arithmetic, GeneValue, holds_row
 from strategy.genes import GenomeLayout
 from strategy.nodes import Node
 
-HIGHEST_CODE = 254
-
-WITHIN_BOUNDS = HIGHEST_CODE - 5
-"""Codes between the bounds of a gene: values beyond these share no code with a bound."""
-
 AHEAD = 2048
 """Bytes by which codes are fetched before they are compared: processors stop at ends of pages."""
 
 SAME = np.repeat(np.arange(HIGHEST_CODE + 1, dtype=np.uint8), CODES)
 """Every code at as many bars as are compared at once, in place of a row's for a number."""
-
-
-class CodeMap(NamedTuple):
-    """A map from values to codes."""
-
-    low: Floats  # [T] value at which code 1 begins; [EIGHT] if the same at all bars
-    scale: Floats  # likewise, codes per unit
-    moves: int  # 0 if the same at all bars, else 1
-
-    def encode(self, numbers: Floats) -> Ints:
-        """Codes [n] of numbers, where the map is the same at all bars."""
-        positions = np.fmin(np.fmax((numbers - self.low[0]) * self.scale[0], 0.0), HIGHEST_CODE - 1)
-        return np.where(np.isnan(numbers), 0, 1 + positions.astype(np.int64))
-
-
-def map_bounds(low: float, high: float) -> CodeMap:
-    """The map of rows that are compared with a gene within bounds."""
-    scale = WITHIN_BOUNDS / (high - low) if high > low else 1.0
-    return CodeMap(np.full(EIGHT, low - 2.0 / scale), np.full(EIGHT, scale), 0)
-
-
-def map_row(row: Floats, span: int) -> CodeMap:
-    """The map of rows that are compared with each other: it wanders with one of them [T]."""
-    known = np.isfinite(row)
-    first = row[known.argmax()] if known.any() else 0.0
-    return CodeMap(*map_wandering(np.where(known, row, first), span, HIGHEST_CODE), 1)
 
 
 class Coded(NamedTuple):

@@ -27,8 +27,6 @@ from engine.conditions.cpu.codes import (
     decide_asked,
     is_coded,
     join_words,
-    map_bounds,
-    map_row,
 )
 from engine.conditions.cpu.expression_vm import WORD, allocate_stack, decide_each
 from engine.conditions.cpu.kernels import RELATIONS, join_each, over_bars, shift_words
@@ -47,6 +45,7 @@ from engine.conditions.cpu.parts import (
     write_formula,
 )
 from engine.conditions.cpu.plan import plan_conditions
+from engine.indicators.coders import map_bounds, map_row
 from engine.indicators.cpu.row_arrays import ITEM, RowArrays
 from engine.indicators.individuals import Individuals, resolve_values
 from engine.indicators.keys import number_once

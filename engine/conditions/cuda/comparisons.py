@@ -1,9 +1,9 @@
-"""Comparisons on one series: by codes of one byte where a row meets a gene or another row.
+"""Comparisons on one series: by codes where a row meets a gene or another row.
 
-Codes of both sides are those of one monotone map. Unlike codes compare as the values do; where they
-are equal the values are looked at. Rows compared with genes have a map over the bounds of
-these; rows compared with each other share a map by one of them. Arithmetic, and
-comparisons with few sets of genes, are computed by a kernel that is compiled for their form.
+Codes (`engine.indicators.coders`) lie bit by bit, so that a word has a bit of 64 bars, and most
+bars are decided by the first bits. Rows compared with genes have a map over the bounds of these;
+rows compared with each other share a map by one of them. Arithmetic, and comparisons with few sets
+of genes, are computed by a kernel that is compiled for their form.
 """
 
 from collections.abc import Sequence
@@ -12,13 +12,19 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from engine.backend import Floats, Ints
+from engine.backend import Ints
 from engine.conditions.cpu.kernels import RELATIONS
 from engine.conditions.cuda.expression_vm import Form, Formulas
-from engine.conditions.cuda.kernels import compare_codes_kernel, compare_form_kernel, encode_kernel
-from engine.indicators.coders import WanderingCoder, coder_maps
+from engine.conditions.cuda.kernels import (
+    ALONE,
+    BOTH_HOLD,
+    ONE_HOLDS,
+    compare_codes_kernel,
+    compare_form_kernel,
+    plane_kernel,
+)
+from engine.indicators.coders import HIGHEST_CODE, CodeMap, map_bounds, map_row
 from engine.indicators.cuda.device_rows import DeviceRows, GrowingRows
-from engine.indicators.cuda.market import HIGHEST_CODE
 from engine.indicators.individuals import drop_market, is_row, list_gene_columns, read_row
 from engine.runtime.compiling.launch import launch
 from engine.runtime.cuda.watchdog import to_device
@@ -30,10 +36,13 @@ TURNED = {">": "<", "<": ">", ">=": "<=", "<=": ">="}
 """Relation of swapped sides."""
 
 WORDS, CODED = 8, 128
-"""Words that a program computes, and bytes of words that one decides by codes."""
+"""Words that a program computes, and words that one decides by codes."""
 
-ENCODED = 1024
-"""Bars that a program encodes."""
+BITS = HIGHEST_CODE.bit_length()
+"""Bits of a code; another says whether a value is known."""
+
+ENCODED = 16
+"""Halves of words that a program encodes."""
 
 PROGRAMS = 65_536
 """Programs that keep a large device busy."""
@@ -62,6 +71,15 @@ class CodedComparison(NamedTuple):
 
 
 Comparison = FormComparison | CodedComparison
+
+
+class Joined(NamedTuple):
+    """Words of another condition that a comparison is joined with."""
+
+    words: torch.Tensor  # [n, N]
+    sets: torch.Tensor  # [m] int32, row of them that each set of genes reads; as of `join_kernel`
+    way: int  # how sets are read
+    all: bool  # whether both must hold, else either
 
 
 class Read(NamedTuple):
@@ -125,17 +143,16 @@ class Comparisons:
         code = np.array([*self._formulas.code, 0, 0], np.int32)
         constants = np.array([*self._formulas.constants, 0.0])
         self.code = to_device(code, self._device), to_device(constants, self._device)
-        for place, (low, high) in self._bounds.items():
-            scale = (HIGHEST_CODE - 1) / (high - low) if high > low else 1.0
-            self._add_table([(place, True)], np.array([low]), np.array([scale]))
+        for place, bounds in self._bounds.items():
+            self._add_table([(place, True)], [map_bounds(*bounds)])
         for group in self._groups:
             keys = [(place, False) for place in group]
-            self._add_table(keys, *self._follow(group[min(group)]))
+            self._add_table(keys, self._follow(group[min(group)]))
 
     @property
-    def n_tables(self) -> int:
-        """Tables of codes."""
-        return len(self._list_tables())
+    def row_bytes(self) -> int:
+        """Bytes of a row at a bar, with its codes."""
+        return 8 + -(-len(self._list_tables()) * (BITS + 1) // 8)
 
     @property
     def addresses(self) -> list[int]:
@@ -147,8 +164,13 @@ class Comparisons:
         for table in self._list_tables():
             table.encode(self._rows.values, slots)
 
-    def decide(self, comparison: Comparison, read: Read, words: torch.Tensor) -> None:
-        """Write words [n, N] of the bars at which it holds for each set of genes."""
+    def decide(
+        self, comparison: Comparison, read: Read, words: torch.Tensor, joined: Joined | None = None
+    ) -> None:
+        """Write words [n, N] of the bars at which it holds for each set of genes.
+
+        One by codes is joined with words of another condition on request.
+        """
         rows = self._rows.values
         if isinstance(comparison, FormComparison):
             halves = words.view(torch.int32)
@@ -159,68 +181,62 @@ class Comparisons:
                    HALVES=2 * WORDS)  # fmt: skip
             return
         table = self._tables[comparison.left, comparison.is_gene]
-        parts = words.view(torch.uint8)
-        launch(compare_codes_kernel, _spread(parts, CODED), table.values.view(torch.int64), rows,
-               table.low, table.scale, read.genomes, read.slots, read.members, parts,
-               read.genomes.shape[1], read.slots.shape[1], self._n_bars, words.shape[1] * 8,
+        given, sets, way, join = words, read.members, 0, ALONE
+        if joined is not None:
+            given, sets, way = joined.words, joined.sets, joined.way
+            join = BOTH_HOLD if joined.all else ONE_HOLDS
+        launch(compare_codes_kernel, _spread(words, CODED), table.values, rows, table.low,
+               table.scale, read.genomes, read.slots, read.members, given, sets, words,
+               read.genomes.shape[1], read.slots.shape[1], self._n_bars, words.shape[1],
                comparison.left, comparison.right, comparison.ago, warps=1,
                RELATION=comparison.relation, BOTH=not comparison.is_gene,
-               IS_NOW=comparison.ago == 0, HIGHEST=HIGHEST_CODE, LANES=CODED)  # fmt: skip
+               IS_NOW=comparison.ago == 0, JOIN=join, FROM=way, HIGHEST=HIGHEST_CODE, BITS=BITS,
+               LANES=CODED)  # fmt: skip
 
     def _list_tables(self) -> list["CodeTable"]:
         return list(dict.fromkeys(self._tables.values()))
 
-    def _add_table(self, keys: Sequence[tuple[int, bool]], low: Floats, scale: Floats) -> None:
-        n_bytes = -(-self._n_bars // 64) * 64
-        rows = self._rows
-        table = CodeTable(
-            low, scale, self._n_bars, n_bytes, rows.most, self._device, markets=rows.markets
-        )
+    def _add_table(self, keys: Sequence[tuple[int, bool]], maps: Sequence[CodeMap]) -> None:
+        table = CodeTable(maps, self._rows, self._device)
         self._tables |= dict.fromkeys(keys, table)
 
-    def _follow(self, row: Expression) -> tuple[Floats, Floats]:
-        """Map [M, T] of the codes of rows that wander as one with default genes does."""
+    def _follow(self, row: Expression) -> list[CodeMap]:
+        """Maps of each market for rows that wander as one with default genes does."""
         layout = drop_market(self._layout)
         read, genes = read_row(row, layout), layout.genes
         tree = read.name(tuple(layout.defaults[list(read.columns)].tolist()))
         longest = int(max((gene.high for gene in genes if gene.is_length), default=2))
-        low, scale = np.empty((2, len(self._rows.hosts), self._n_bars))
-        for market, host in enumerate(self._rows.hosts):
-            values = np.broadcast_to(host.of(tree), self._n_bars)
-            known = np.isfinite(values)
-            values = np.where(known, values, values[known][0] if known.any() else 0.0)
-            coder = WanderingCoder("row", longest)
-            low[market], scale[market] = coder_maps(coder, {"row": values}, HIGHEST_CODE)
-        return low, scale
+        return [
+            map_row(np.broadcast_to(host.of(tree), self._n_bars), longest)
+            for host in self._rows.hosts
+        ]
 
 
 class CodeTable(GrowingRows):
-    """Codes of rows by one map a market, in the rows' slots.
+    """Codes of rows, bit by bit, in the rows' slots.
 
     Args:
-        low: [M, T] the value at which code 1 begins in each market, or [1] of all bars.
-        scale: Codes per unit, the same way.
-        n_bars: T.
-        n_bytes: Whole words of bars.
-        most: Slots.
+        maps: One of all markets, or one of each.
+        rows: That have codes.
         device: Where they lie.
-        markets: M.
+
+    Attributes:
+        low: [M, T] the value at which code 1 begins in each market, or that of all bars.
+        scale: Codes per unit, the same way.
     """
 
-    def __init__(
-        self,
-        low: Floats,
-        scale: Floats,
-        n_bars: int,
-        n_bytes: int,
-        most: int,
-        device: torch.device,
-        *,
-        markets: int,
-    ) -> None:
-        super().__init__(n_bytes, most, device, torch.uint8, markets=markets)
-        self.low, self.scale = to_device(low, device), to_device(scale, device)
-        self._n_bars, self._moves = n_bars, low.ndim > 1
+    def __init__(self, maps: Sequence[CodeMap], rows: DeviceRows, device: torch.device) -> None:
+        n_bars = len(rows.hosts[0].series)
+        n_words = -(-n_bars // 64)
+        super().__init__(
+            (BITS + 1) * n_words, rows.most, device, torch.int64, first=rows.first,
+            markets=rows.markets,
+        )  # fmt: skip
+        self.low, self.scale = (
+            to_device(np.stack(numbers), device)
+            for numbers in ([one.low for one in maps], [one.scale for one in maps])
+        )
+        self._n_bars, self._n_halves, self._moves = n_bars, 2 * n_words, maps[0].moves > 0
 
     def encode(self, rows: torch.Tensor, slots: Ints) -> None:
         """Make codes of rows [slots M, T] that stand in some slots [n]."""
@@ -230,11 +246,11 @@ class CodeTable(GrowingRows):
             there = to_device(slots[some].astype(np.int32), rows.device)
             for begin in range(0, len(some), together):
                 of_part = there[begin : begin + together]
-                grid = -(-out.shape[1] // ENCODED), len(of_part) * self.markets
-                launch(encode_kernel, grid, rows, of_part, self.low, self.scale,
-                       out[begin * self.markets :],
-                       rows.shape[1], self._n_bars, out.shape[1], self.markets, MOVES=self._moves,
-                       HIGHEST=HIGHEST_CODE, BLOCK=ENCODED)  # fmt: skip
+                grid = -(-self._n_halves // ENCODED), len(of_part) * self.markets
+                launch(plane_kernel, grid, rows, of_part, self.low, self.scale,
+                       out[begin * self.markets :].view(torch.int32), rows.shape[1], self._n_bars,
+                       self._n_halves, self.markets, MOVES=self._moves, HIGHEST=HIGHEST_CODE,
+                       BITS=BITS, HALVES=ENCODED)  # fmt: skip
 
         self.put(slots, make)
 

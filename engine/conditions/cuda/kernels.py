@@ -23,6 +23,9 @@ TURNED = tl.constexpr(expression_vm.TURNED)
 SAME, FIRST, BY_SET = map(tl.constexpr, range(3))
 """Words below that a set of genes reads: its own, those of all, or those of a set of fewer."""
 
+ALONE, BOTH_HOLD, ONE_HOLDS = map(tl.constexpr, range(3))
+"""How a comparison is joined with words of another condition."""
+
 
 @triton.jit
 def canonicalize(x):
@@ -180,18 +183,22 @@ def encode(value, low, scale, HIGHEST: tl.constexpr):
 
 
 @triton.jit
-def encode_kernel(p_rows, p_slots, p_low, p_scale, p_codes, row_stride, n_bars, n_bytes, n_markets,
-                  MOVES: tl.constexpr, HIGHEST: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
-    """Codes of rows, 0 where a value is not known; grid (blocks of bars, rows).
+def plane_kernel(p_rows, p_slots, p_low, p_scale, p_halves, row_stride, n_bars, n_halves, n_markets,
+                 MOVES: tl.constexpr, HIGHEST: tl.constexpr, BITS: tl.constexpr,
+                 HALVES: tl.constexpr):  # fmt: skip
+    """Codes of rows, bit by bit; grid (blocks of bars, rows).
 
     p_slots: [n] slots of p_rows [slots, n_markets, row_stride], whose rows stand one behind the
     other. p_low, p_scale: where code 1 begins and codes per unit, of each bar of each market if
-    MOVES. p_codes: [n, n_markets, n_bytes] receives codes, and 0 behind the last bar.
+    MOVES. p_halves: [n, n_markets, BITS + 1, n_halves] receives one bit of the codes after another,
+    the lowest first, then whether values are known; a bit a bar, 0 behind the last one.
     """
     i_row = tl.program_id(1).to(tl.int64)
     market = i_row % n_markets
     row = tl.load(p_slots + i_row // n_markets).to(tl.int64) * n_markets + market
-    t = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    o_half = tl.program_id(0) * HALVES + tl.arange(0, HALVES)
+    o_bit = tl.arange(0, 32)[None, :]
+    t = (o_half * 32)[:, None] + o_bit
     m = t < n_bars
     value = tl.load(p_rows + row * row_stride + t, mask=m, other=float("nan"))
     if MOVES:
@@ -201,8 +208,13 @@ def encode_kernel(p_rows, p_slots, p_low, p_scale, p_codes, row_stride, n_bars, 
     else:
         low, scale = tl.load(p_low), tl.load(p_scale)
     is_known = value == value
-    code = tl.where(is_known, encode(tl.where(is_known, value, 0.0), low, scale, HIGHEST), 0)
-    tl.store(p_codes + i_row * n_bytes + t, code.to(tl.uint8), mask=t < n_bytes)
+    code = encode(tl.where(is_known, value, 0.0), low, scale, HIGHEST)
+    p_row = p_halves + i_row * (BITS + 1) * n_halves + o_half
+    for k in tl.static_range(BITS):
+        halves = tl.sum(tl.where(is_known, (code >> k) & 1, 0) << o_bit, 1)
+        tl.store(p_row + k * n_halves, halves, mask=o_half < n_halves)
+    halves = tl.sum(is_known.to(tl.int32) << o_bit, 1)
+    tl.store(p_row + BITS * n_halves, halves, mask=o_half < n_halves)
 
 
 @triton.jit
@@ -215,72 +227,96 @@ def holds(a, b, RELATION: tl.constexpr):
 
 
 @triton.jit
-def load_codes(p_codes, o_eight, n_eights, ago, IS_NOW: tl.constexpr):
-    """Codes of eight bars each, some bars before bars 8 o_eight and those behind; 0 before bar 0.
-
-    p_codes: [n_eights] of one row.
-    """
+def load_words(p_words, o_word, n_words, ago, m, IS_NOW: tl.constexpr):
+    """Words o_word of bits some bars before, where m; 0 before bar 0. p_words: [n_words]."""
     if IS_NOW:
-        return tl.load(p_codes + o_eight, mask=o_eight < n_eights, other=0)
-    o_late = o_eight - (ago >> 3)
-    bits = (8 * (ago & 7)).to(tl.int64)
-    late = tl.load(p_codes + o_late, mask=(o_late >= 0) & (o_late < n_eights), other=0)
-    early = tl.load(p_codes + o_late - 1, mask=(o_late > 0) & (o_late <= n_eights), other=0)
-    # Codes have seven bits, so that no sign comes down.
-    return tl.where(bits == 0, late, (late << bits) | (early >> ((64 - bits) & 63)))
+        return tl.load(p_words + o_word, mask=m, other=0)
+    o_late = o_word - (ago >> 6)
+    bits = (ago & 63).to(tl.int64)
+    late = tl.load(p_words + o_late, mask=m & (o_late >= 0), other=0)
+    early = tl.load(p_words + o_late - 1, mask=m & (o_late > 0), other=0)
+    # The sign must not come down with the highest bits.
+    return (late << bits) | ((early >> ((64 - bits) & 63)) & lowest_bits(bits))
 
 
-@triton.jit(do_not_specialize=["n_genes", "n_rows", "n_bars", "n_bytes", "left", "right", "ago"])
-def compare_codes_kernel(p_codes, p_rows, p_low, p_scale, p_genomes, p_slots, p_members, p_bytes,
-                         n_genes, n_rows, n_bars, n_bytes, left, right, ago,
+@triton.jit(do_not_specialize=["n_genes", "n_rows", "n_bars", "n_words", "left", "right", "ago"])
+def compare_codes_kernel(p_planes, p_rows, p_low, p_scale, p_genomes, p_slots, p_members, p_given,
+                         p_sets, p_words, n_genes, n_rows, n_bars, n_words, left, right, ago,
                          RELATION: tl.constexpr, BOTH: tl.constexpr, IS_NOW: tl.constexpr,
-                         HIGHEST: tl.constexpr, LANES: tl.constexpr):  # fmt: skip
+                         JOIN: tl.constexpr, FROM: tl.constexpr, HIGHEST: tl.constexpr,
+                         BITS: tl.constexpr, LANES: tl.constexpr):  # fmt: skip
     """Bars at which a row was above or below a gene, or another row; grid (blocks, shares).
 
-    p_codes: [slots, n_bytes] int64, codes of p_rows [slots, n_bars], eight a word. left: place
-    of the row among an individual's slots; right: place of the other, if BOTH, or column of the
-    gene. p_low, p_scale: map of the gene. p_members: how many sets of the genes that it reads there
-    are, and an individual of each. p_bytes: [n, n_bytes] receives a bit a bar. ago: bars, none if
-    IS_NOW. A lane decides eight bars at once: codes have seven bits, so that the top bit of each
-    byte is free for the answer.
+    p_planes: [slots, BITS + 1, n_words] as `plane_kernel` makes them of p_rows [slots, n_bars].
+    left: place of the row among an individual's slots; right: place of the other, if BOTH, or
+    column of the gene. p_low, p_scale: map of the gene. p_members: how many sets of the genes that
+    it reads there are, and an individual of each. ago: bars, none if IS_NOW. p_given: words of
+    another condition, unless JOIN is ALONE, and FROM, p_sets as of `join_kernel`. p_words:
+    [n, n_words] receives where it holds as well (BOTH_HOLD), or where it or the other holds.
+
+    A lane decides 64 bars at once, from the highest bit of their codes on. What is decided is not
+    read further; where codes are equal the values are looked at.
     """
     n_members = tl.load(p_members)
-    o_eight = tl.program_id(0) * LANES + tl.arange(0, LANES)
-    o_bar = 8 * o_eight
-    keep = lowest_half(tl.minimum(tl.maximum(n_bars - o_bar, 0), 8)).to(tl.int64)
-    tops = tl.full([LANES], -0x7F7F7F7F7F7F7F80, tl.int64)
-    sevens = tl.full([LANES], 0x7F7F7F7F7F7F7F7F, tl.int64)
-    ones = tl.full([LANES], 0x0101010101010101, tl.int64)
+    o_word = tl.program_id(0) * LANES + tl.arange(0, LANES)
+    o_bar = 64 * o_word
+    inside = o_word < n_words
+    keep = tl.where(inside, lowest_bits(tl.maximum(n_bars - o_bar, 0).to(tl.int64)), 0)
     for k in range(tl.program_id(1), n_members, tl.num_programs(1)):
         i_p = tl.load(p_members + 1 + k).to(tl.int64)
         slot = tl.load(p_slots + i_p * n_rows + left).to(tl.int64)
-        x = load_codes(p_codes + slot * n_bytes, o_eight, n_bytes, ago, IS_NOW)
-        p_row = p_rows + slot * n_bars - ago
+        other = slot
+        equal = keep
+        found = tl.zeros([LANES], tl.int64)
+        o_k = tl.zeros([], tl.int64) + k
+        if JOIN != ALONE:
+            p_there = p_given + find_row(p_sets, o_k, FROM) * n_words
+            given = tl.load(p_there + o_word, mask=inside, other=0)
+            if JOIN == BOTH_HOLD:
+                equal = equal & given
+            else:
+                equal = equal & ~given
+                found = given
+        p_plane = p_planes + slot * (BITS + 1) * n_words
+        p_other = p_plane
+        code = tl.zeros([], tl.int32)
+        gene = tl.zeros([], tl.float64)
         if BOTH:
             other = tl.load(p_slots + i_p * n_rows + right).to(tl.int64)
-            y = load_codes(p_codes + other * n_bytes, o_eight, n_bytes, ago, IS_NOW)
-            p_other = p_rows + other * n_bars - ago
+            p_other = p_planes + other * (BITS + 1) * n_words
         else:
             gene = tl.load(p_genomes + i_p * n_genes + right)
-            y = ones * encode(gene, tl.load(p_low), tl.load(p_scale), HIGHEST).to(tl.int64)
-        is_known = (x + sevens) & (y + sevens) & tops
-        reaches = (x | tops) - y
-        equal = ~((x ^ y) + sevens) & is_known
-        found = reaches & ~equal if RELATION % 2 == 0 else ~reaches
-        found = found & is_known
+            code = encode(gene, tl.load(p_low), tl.load(p_scale), HIGHEST)
+        known = load_words(p_plane + BITS * n_words, o_word, n_words, ago, equal != 0, IS_NOW)
+        if BOTH:
+            known = known & load_words(p_other + BITS * n_words, o_word, n_words, ago, equal != 0,
+                                       IS_NOW)  # fmt: skip
+        equal = equal & known
+        for above in tl.static_range(0, BITS, 4):
+            # Four bits are on their way together.
+            waits = equal != 0
+            for j in tl.static_range(4):
+                bit = BITS - 1 - above - j
+                x = load_words(p_plane + bit * n_words, o_word, n_words, ago, waits, IS_NOW)
+                if BOTH:
+                    y = load_words(p_other + bit * n_words, o_word, n_words, ago, waits, IS_NOW)
+                else:
+                    y = tl.zeros([LANES], tl.int64) - ((code >> bit) & 1).to(tl.int64)
+                is_so = x & ~y if RELATION % 2 == 0 else y & ~x
+                found = found | (equal & is_so)
+                equal = equal & ~(x ^ y)
+        p_row, p_against = p_rows + slot * n_bars - ago, p_rows + other * n_bars - ago
         while tl.max((equal != 0).to(tl.int32), 0) > 0:
             m = equal != 0
-            t = o_bar + (lowest_bit(equal) >> 3)
+            t = o_bar + lowest_bit(equal)
             a = tl.load(p_row + t, mask=m, other=0.0)
             if BOTH:
-                is_so = holds(a, tl.load(p_other + t, mask=m, other=0.0), RELATION)
+                is_met = holds(a, tl.load(p_against + t, mask=m, other=0.0), RELATION)
             else:
-                is_so = holds(a, gene, RELATION)
-            found = tl.where(m & is_so, found | (equal & -equal), found)
+                is_met = holds(a, gene, RELATION)
+            found = tl.where(m & is_met, found | (equal & -equal), found)
             equal = equal & (equal - 1)
-        bits = (((found >> 7) & ones) * 0x0102040810204080 >> 56) & keep
-        o_out = (tl.zeros([LANES], tl.int64) + k) * n_bytes + o_eight
-        tl.store(p_bytes + o_out, bits.to(tl.uint8), mask=o_eight < n_bytes)
+        tl.store(p_words + o_k * n_words + o_word, found, mask=inside)
 
 
 @triton.jit(do_not_specialize=["n_genes", "n_rows", "row_stride", "n_bars", "n_halves"])

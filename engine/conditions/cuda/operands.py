@@ -13,7 +13,13 @@ import numpy.typing as npt
 import torch
 
 from engine.backend import Ints
-from engine.conditions.cuda.comparisons import Comparison, Comparisons, Read
+from engine.conditions.cuda.comparisons import (
+    CodedComparison,
+    Comparison,
+    Comparisons,
+    Joined,
+    Read,
+)
 from engine.conditions.cuda.expression_vm import Formulas
 from engine.conditions.cuda.kernels import (
     BY_SET,
@@ -147,8 +153,7 @@ class DeviceReadings:
         # A slot has the row of each market.
         reads = [read_row(node, drop_market(self._layout)) for node in self._formulas.rows]
         self._comparisons.load()
-        # A byte of codes beside eight of each value.
-        most = max(1, 8 * self._rows.most // (8 + self._comparisons.n_tables))
+        most = max(1, 8 * self._rows.most // self._comparisons.row_bytes)
         self._bank = RowBank(reads, most, self._fill)
         self._spread = {
             (below.columns, part.columns)
@@ -225,16 +230,25 @@ class DeviceReadings:
 
     def _decide_words(self, part: DevicePart, seen: DevicePopulation) -> torch.Tensor:
         if part.comparison is not None:
-            members = seen.there[part.columns,]
-            words = self._new_words(len(members) - 1)
-            genomes, slots = seen.there["genomes"], seen.there["slots"]
-            read = Read(genomes, slots, members)
-            self._comparisons.decide(part.comparison, read, words)
-            return words
-        below = [self._find_below(condition, part, seen) for condition in part.below]
+            return self._compare(part, part.comparison, seen)
         if isinstance(part.node, OverBars):
-            return self._reduce_over_bars(part, part.node, below[0], seen)
-        return self._join_words(part, below, seen)
+            below = self._find_below(part.below[0], part, seen)
+            return self._reduce_over_bars(part, part.node, below, seen)
+        return self._join_words(part, seen)
+
+    def _compare(
+        self,
+        part: DevicePart,
+        comparison: Comparison,
+        seen: DevicePopulation,
+        joined: Joined | None = None,
+    ) -> torch.Tensor:
+        """Words of a comparison for each set of a part's genes, joined with others on request."""
+        members = seen.there[part.columns,]
+        words = self._new_words(len(members) - 1)
+        read = Read(seen.there["genomes"], seen.there["slots"], members)
+        self._comparisons.decide(comparison, read, words, joined)
+        return words
 
     def _find_below(
         self, below: DevicePart, part: DevicePart, seen: DevicePopulation
@@ -246,20 +260,38 @@ class DeviceReadings:
             return WordsBelow(words, seen.there[part.columns,], FIRST)
         return WordsBelow(words, seen.there[below.columns, part.columns], BY_SET)
 
-    def _join_words(
-        self, part: DevicePart, below: list[WordsBelow], seen: DevicePopulation
-    ) -> torch.Tensor:
-        """Words of a condition that holds where all of some hold, or any of them."""
-        members, joined = seen.there[part.columns,], below[0]
+    def _join_words(self, part: DevicePart, seen: DevicePopulation) -> torch.Tensor:
+        """Words of a condition that holds where all of some hold, or any of them.
+
+        Comparisons by codes come last, those with genes first: they look only at bars that others
+        leave open.
+        """
+        members, is_all = seen.there[part.columns,], isinstance(part.node, AllOf)
         count = len(members) - 1
-        # A condition that stands alone is joined with itself.
-        for others in below[1:] or below:
+        coded = [
+            (below, below.comparison)
+            for below in part.below
+            if isinstance(below.comparison, CodedComparison)
+            and 2 * len(seen.there[below.columns,]) > count
+        ]
+        plain = [below for below in part.below if below not in dict(coded)]
+        joined: WordsBelow | None = None
+        for below in plain:
+            others = self._find_below(below, part, seen)
+            # A condition that stands alone is joined with itself.
+            joined = joined or others
+            if below is plain[0] and len(part.below) > 1:
+                continue
             words = self._new_words(count)
             launch(join_kernel, (count, -(-self.n_words // MOVED_WORDS)), members, joined.words,
                    joined.sets, others.words, others.sets, words, self.n_words, FROM=joined.way,
-                   OTHERS_FROM=others.way, ALL=isinstance(part.node, AllOf),
-                   WORDS=MOVED_WORDS)  # fmt: skip
+                   OTHERS_FROM=others.way, ALL=is_all, WORDS=MOVED_WORDS)  # fmt: skip
             joined = WordsBelow(words, members, SAME)
+        for _, comparison in sorted(coded, key=lambda one: not one[1].is_gene):
+            with_others = None if joined is None else Joined(*joined, is_all)
+            words = self._compare(part, comparison, seen, with_others)
+            joined = WordsBelow(words, members, SAME)
+        assert joined is not None
         return joined.words
 
     def _reduce_over_bars(

@@ -1,25 +1,35 @@
 """Rows of one series on the host, where any strategy reads them: by address."""
 
 from collections.abc import Sequence
-from typing import cast
+from typing import TypeGuard, cast
 
 import numpy as np
 
-from engine.fast_case import find_form
-from engine.indicators.cpu.row_scheduler import RowFiller
+from data.checks import VALUES
+from engine.indicators.cpu.row_scheduler import RowFiller, RowForm, RowRequest
 from engine.indicators.cpu.trends import TrendForm
-from engine.indicators.plan import group_rows
-from engine.indicators.row_bank import RowName
 from engine.indicators.trend_spec import is_trend
 from engine.runtime.cpu.row_memory import SlotMemory
 from engine.runtime.cpu.simd4 import LANES
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints
 from strategy.expressions import Call, Column, Expression
-from strategy.rows import Rows
+from strategy.rows import Rows, whole
 
 ITEM = 8
 """Bytes of a value."""
+
+LOOPS = ("ema", "sma", "zscore", "atr")
+"""Indicators with a loop of their own, beside a source as it is; each takes one length."""
+
+HOLED = "close_location"
+"""The source that may have holes, which only `ema` would have to skip."""
+
+SOURCES = (*VALUES, "true_range", HOLED)
+"""Sources that these loops read."""
+
+FormAndLength = tuple[RowForm, int]
+"""Form of a row, and its bars."""
 
 
 class RowArrays:
@@ -48,7 +58,7 @@ class RowArrays:
         rows: dict[int, Floats] = {
             index: self._memory.view(int(slots[index])).view(np.float64) for index in known
         }
-        self._compute_known([forms[k] for k in known], list(rows.values()))
+        self._compute_known([form for form in forms if form is not None], list(rows.values()))
         parts = self._share_trees(trees, [k for k, form in enumerate(forms) if form is None])
 
         def work(thread: int) -> None:
@@ -68,14 +78,14 @@ class RowArrays:
         """The row [T] in a slot."""
         return self._arrays[slot]
 
-    def _compute_known(self, names: Sequence[RowName], rows: Sequence[Floats]) -> None:
-        """Compute rows [T] by their forms and parameters."""
-        if names:
+    def _compute_known(self, forms: Sequence[FormAndLength], rows: Sequence[Floats]) -> None:
+        """Compute rows [T] by their forms."""
+        if forms:
             # Places are counted from the row that lies first in memory.
             addresses = np.array([row.__array_interface__["data"][0] for row in rows])
             first = int(addresses.argmin())
             places = (addresses - addresses[first]) // rows[first].itemsize
-            fill_known(self._rows, names, places, rows[first], self._workers)
+            fill_known(self._rows, forms, places, rows[first], self._workers)
 
     def _share_trees(self, trees: Sequence[Expression], indices: list[int]) -> list[list[int]]:
         """Places of rows that are computed together: trends, where all threads get some."""
@@ -102,9 +112,34 @@ class RowArrays:
 
 
 def fill_known(
-    rows: Rows, names: Sequence[RowName], places: Ints, out: Floats, workers: Threads
+    rows: Rows, forms: Sequence[FormAndLength], places: Ints, out: Floats, workers: Threads
 ) -> None:
-    """Compute rows by forms and parameters, as `find_form` gives them, to places from `out` on."""
-    requests = group_rows(names, places)
-    sources = {form.source: rows.of(Column(form.source)) for form, *_ in requests}
+    """Compute rows by forms, as `find_form` gives them, to places from `out` on."""
+    of_form: dict[RowForm, list[int]] = {}
+    for index, (form, _) in enumerate(forms):
+        of_form.setdefault(form, []).append(index)
+    lengths = np.array([length for _, length in forms], np.int64)
+    requests = [
+        RowRequest(form, lengths[indices], places[indices]) for form, indices in of_form.items()
+    ]
+    sources = {form.source: rows.of(Column(form.source)) for form in of_form}
     RowFiller(cast(dict[str, Floats], sources), workers).fill(requests, out)
+
+
+def find_form(tree: Expression) -> FormAndLength | None:
+    """Form and length of a row without genes; None where it has no loop of its own."""
+    if isinstance(tree, Column):
+        return (RowForm("level", tree.name), 1) if _is_source(tree) else None
+    if not isinstance(tree, Call) or tree.indicator not in LOOPS:
+        return None
+    (length,) = map(whole, tree.parameters)
+    if tree.indicator == "atr":
+        return RowForm("sma", "true_range"), length
+    source = tree.source
+    if not _is_source(source) or (tree.indicator == "ema" and source.name == HOLED):
+        return None
+    return RowForm(str(tree.indicator), source.name), length
+
+
+def _is_source(node: Expression | None) -> TypeGuard[Column]:
+    return isinstance(node, Column) and node.name in SOURCES and not node.is_extra

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.backend import RowRequest
 from engine.indicators.cpu.rows import (
     BEGIN,
     EMA,
@@ -42,6 +41,21 @@ NO_TASKS: Ints = np.empty((0, 7), np.int64)
 
 TAME = 2.0**400
 """Sums and squares of numbers from 1 / TAME to TAME neither overflow nor become subnormal."""
+
+
+class RowForm(NamedTuple):
+    """Form of a row, without its length."""
+
+    indicator: str  # name of its loop, such as ``"sma"``
+    source: str  # its source, such as ``"true_range"``
+
+
+class RowRequest(NamedTuple):
+    """Rows of one form to compute."""
+
+    form: RowForm  # indicator and source
+    lengths: Ints  # [n] bars of each row; 1 where it takes none
+    slots: Ints  # [n] where each row goes
 
 
 class RowWork(NamedTuple):
@@ -93,12 +107,11 @@ class RowFiller:
 
     def _build_row_tasks(self, request: RowRequest) -> Ints:
         """Whole rows as tasks [n, 7], bars left out."""
-        form, parameters, slots = request
+        form, lengths, slots = request
         rows = np.zeros((len(slots), 7), np.int64)
-        kind = KINDS[form.indicator]
-        rows[:, KIND] = kind
+        rows[:, KIND] = KINDS[form.indicator]
         rows[:, SOURCE] = self._names.index(form.source)
-        rows[:, LENGTH] = 1 if kind == LEVEL else parameters[:, 0]
+        rows[:, LENGTH] = lengths
         rows[:, PLACE] = slots
         return rows
 

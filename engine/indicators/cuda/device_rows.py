@@ -33,6 +33,11 @@ FIRST_ROWS, TOGETHER = 64, 256
 they do not lie side by side."""
 
 
+FIRST_BYTES = 2**30
+"""Memory for rows of a series at first, if a search may need it: graphs are captured anew where
+rows move."""
+
+
 class GrowingRows:
     """Rows in slots, with room for as many as were put there.
 
@@ -58,7 +63,8 @@ class GrowingRows:
         markets: int = 1,
     ) -> None:
         self.most, self.markets = max(most, 1), markets
-        shape = min(first, self.most) * markets, n_bars
+        self.first = min(first, self.most)
+        shape = self.first * markets, n_bars
         self.values = torch.empty(shape, dtype=kind, device=device)
 
     def put(self, slots: Ints, make: Callable[[Ints, torch.Tensor], None]) -> None:
@@ -205,6 +211,7 @@ class DeviceRows(GrowingRows):
 
     Args:
         hosts: Of each market, on the host.
+        n_rows: Slots that there is room for at first, as far as `FIRST_BYTES` go.
         most_bytes: Memory of the device for rows.
         step_bytes, trend_bytes, device, workers: As of `SeriesRows`.
     """
@@ -212,6 +219,7 @@ class DeviceRows(GrowingRows):
     def __init__(
         self,
         hosts: Sequence[Rows],
+        n_rows: int,
         most_bytes: int,
         step_bytes: int,
         trend_bytes: int,
@@ -219,7 +227,9 @@ class DeviceRows(GrowingRows):
         workers: Threads,
     ) -> None:
         n_bars, markets = len(hosts[0].series), len(hosts)
-        super().__init__(n_bars, most_bytes // (8 * n_bars * markets), device, markets=markets)
+        row_bytes = 8 * n_bars * markets
+        first = max(FIRST_ROWS, min(n_rows, FIRST_BYTES // row_bytes))
+        super().__init__(n_bars, most_bytes // row_bytes, device, first=first, markets=markets)
         self.hosts = hosts
         self._made = SeriesRows(hosts, step_bytes, trend_bytes, device, workers)
 

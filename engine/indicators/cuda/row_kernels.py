@@ -380,7 +380,7 @@ def eight_weights(p_weights, weight, count, WEIGHED: tl.constexpr):
 
 @triton.jit(do_not_specialize=["n_jobs", "width"])
 def chain_kernel(p_rows, p_table, p_cut, p_first, p_seed, p_states, n_jobs, width,
-                 WEIGHED: tl.constexpr, CARRIES: tl.constexpr, JOBS: tl.constexpr):  # fmt: skip
+                 WEIGHED: tl.constexpr, JOBS: tl.constexpr):  # fmt: skip
     """Averages that move with each value, in segments, a lane a job; grid (groups, segments).
 
     y[t] = y[t-1] + weight * (x[t] - y[t-1]) from a seed on; a value that is not known leaves the
@@ -393,8 +393,7 @@ def chain_kernel(p_rows, p_table, p_cut, p_first, p_seed, p_states, n_jobs, widt
     Operands are values, seeds and the weight, a row where WEIGHED, else a number. A job's numbers
     are bars from the seed to the first value that moves it, and to the first bar that is shown.
     p_cut: [2, n] bars of a segment and early bars, multiples of eight that a group's jobs share.
-    p_states: [2, n, width] receives the average before each segment, and at its end; if it
-    CARRIES the one segment goes on from its end before.
+    p_states: [2, n, width] receives the average before each segment, and at its end.
     """
     job = tl.program_id(0) * JOBS + tl.arange(0, JOBS)
     m_job = job < n_jobs
@@ -421,10 +420,7 @@ def chain_kernel(p_rows, p_table, p_cut, p_first, p_seed, p_states, n_jobs, widt
         weight = tl.load(p_weights)
     p_state = p_states + job.to(tl.int64) * width + tl.program_id(1)
     p_end = p_state + n_jobs.to(tl.int64) * width
-    if CARRIES:
-        bare = tl.load(p_end)
-    else:
-        bare = tl.load(p_values + from_bar, mask=from_bar < bars, other=0.0)
+    bare = tl.load(p_values + from_bar, mask=from_bar < bars, other=0.0)
     y = tl.where(start > from_bar, tl.load(p_seed + job), tl.where(bare == bare, bare, 0.0))
     x = eight(p_values + from_bar, bars - from_bar)
     weights = eight_weights(p_weights + from_bar, weight, bars - from_bar, WEIGHED)
@@ -533,28 +529,3 @@ def session_kernel(p_rows, p_table, n_jobs, longest, FORM: tl.constexpr,
             total = tl.where((t < counted) & is_beyond, price, total)
             value = total
         tl.store(p_out + t, where_known(is_known, value + 0.0), mask=m)
-
-
-@triton.jit
-def code_kernel(p_maps, p_table, p_rows, p_codes, first_bar, row_stride, n_bars,
-                HIGHEST: tl.constexpr, ROWS: tl.constexpr, BARS: tl.constexpr):  # fmt: skip
-    """Codes of rows, 0 for NaN, else 1 .. HIGHEST; grid (blocks of BARS, groups of ROWS rows).
-
-    p_maps: [coders, 2, n_bars] where code 1 begins, and codes per unit. p_table: [2, n] slot, and
-    coder, which a group's rows share; a slot of -1 is no row. Rows are whole blocks long.
-    """
-    n_rows = tl.num_programs(1) * ROWS
-    p_group = p_table + tl.program_id(1) * ROWS
-    o_bar = tl.program_id(0).to(tl.int64) * BARS + tl.arange(0, BARS)
-    p_map = p_maps + tl.load(p_group + n_rows).to(tl.int64) * 2 * n_bars + first_bar
-    low = tl.load(p_map + o_bar)
-    scale = tl.load(p_map + n_bars + o_bar)
-    for i in range(ROWS):
-        slot = tl.load(p_group + i).to(tl.int64)
-        m_bar = o_bar < tl.where(slot >= 0, row_stride, 0)
-        value = tl.load(p_rows + slot * row_stride + o_bar, mask=m_bar, other=float("nan"))
-        is_known = value == value
-        position = (tl.where(is_known, value, 0.0) - low) * scale
-        position = tl.minimum(tl.maximum(position, 0.0), HIGHEST - 1.0)
-        code = tl.where(is_known, 1 + position.to(tl.int32), 0)
-        tl.store(p_codes + slot * row_stride + o_bar, code.to(tl.uint8), mask=m_bar)

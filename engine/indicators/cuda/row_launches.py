@@ -58,34 +58,26 @@ def launch_windows(
 
 
 def launch_chains(
-    rows: torch.Tensor,
-    table: torch.Tensor,
-    cut: torch.Tensor,
-    width: int,
-    *,
-    is_weighed: bool,
-    carried: torch.Tensor | None = None,
+    rows: torch.Tensor, table: torch.Tensor, cut: torch.Tensor, width: int, *, is_weighed: bool
 ) -> None:
-    """Launch chains in up to `width` segments, cut [2, n]; or a single one from `carried` on."""
+    """Launch chains in up to `width` segments, cut [2, n]."""
     n, device = cut.numel() // 2, rows.device
     first = torch.empty(n, dtype=torch.int64, device=device)
     seeds = torch.empty(n, dtype=torch.float64, device=device)
-    states = carried
-    if states is None:
-        states = torch.empty((2, n, width), dtype=torch.float64, device=device)
+    states = torch.empty((2, n, width), dtype=torch.float64, device=device)
     launch(first_kernel, (n,), rows, table, first, seeds, n, TILE=SEARCHED)
     launch(chain_kernel, (-(-n // JOBS), width), rows, table, cut, first, seeds, states, n, width,
-           warps=1, WEIGHED=is_weighed, CARRIES=carried is not None, JOBS=JOBS)  # fmt: skip
+           warps=1, WEIGHED=is_weighed, JOBS=JOBS)  # fmt: skip
     if width > 1:
         launch(mend_kernel, (n,), rows, table, cut, first, states, n, width, warps=1,
                WEIGHED=is_weighed, TILE=MENDED)  # fmt: skip
 
 
-def cut_chains(weights: Floats, bars: int, *, is_whole: bool = False) -> Ints:
+def cut_chains(weights: Floats, bars: int) -> Ints:
     """Bars of a segment, and bars that one begins early, [2, n], of chains by their weights [n].
 
     Chains that a warp carries together are cut alike. A segment is all of the row where several
-    would take as long, or it `is_whole`.
+    would take as long.
 
     >>> cut_chains(np.full(1, 2 / 13), 35_040).tolist()
     [[8192], [288]]
@@ -97,7 +89,7 @@ def cut_chains(weights: Floats, bars: int, *, is_whole: bool = False) -> Ints:
     early = _round_up(np.ceil(EARLY / slowest).astype(np.int64))
     least = np.maximum(early // MOST_EARLY, max(SHORTEST_SEGMENT, -(-bars // MOST_SEGMENTS)))
     segment = _round_up(least)
-    is_cut = (segment + early < bars) & (not is_whole)
+    is_cut = segment + early < bars
     return np.stack([np.where(is_cut, segment, _round_up(bars)), np.where(is_cut, early, 0)])
 
 

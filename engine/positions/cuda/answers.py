@@ -27,53 +27,43 @@ NOT_TAKEN = tl.constexpr(-1.0)
 
 
 @triton.jit(do_not_specialize=["n_windows"])
-def ask_kernel(p_size, p_spans, p_order, p_bars, p_exits, p_leverages, p_opened, p_over, p_windows,
-               p_met, p_limits, p_pauses, p_asks, p_overs, p_frees, p_others, p_levers, p_totals,
-               n_windows, capacity, DELAY: tl.constexpr, MEETS_OWN: tl.constexpr,
-               SIDED: tl.constexpr, PAUSES: tl.constexpr, BLOCK: tl.constexpr,
+def ask_kernel(p_size, p_spans, p_order, p_marks, p_leaves, p_leverages, p_opened, p_over,
+               p_windows, p_limits, p_pauses, p_asks, p_overs, p_frees, p_others, p_levers,
+               p_totals, n_windows, capacity, PAUSES: tl.constexpr, BLOCK: tl.constexpr,
                BLOCKS: tl.constexpr):  # fmt: skip
     """Asks of signals, in their order; grid (individuals, BLOCKS).
 
     p_spans, p_order: as `order_kernel` has them, of signals in the order in which they are
-    answered. p_bars, p_exits, p_leverages: [P, W, capacity] as `exit_kernel` leaves them, or if
-    SIDED as `mark_kernel` and `leave_kernel` do, with p_limits [P, 3] of which the second is an
-    individual's delay; p_pauses: [P] if PAUSES, bars after a stop in which no signal counts.
-    p_opened: [B] int64 in the upper half moments at which bars open; p_over: [B] int32 from which
-    on a position that ends in them is over. p_asks, p_overs, p_frees: [P, W *
-    capacity] receive when a signal asks, from when on its position is over, NO_TRADE where it risks
-    too little, and from when on the signals of its window find it flat again. If SIDED those are of
-    its own side, in twice that plus 1 for a short, and p_others: [P, W * capacity] receives it of
-    the other side. p_levers: [P, W * capacity] receives its leverage. p_totals: [P, W, capacity]
-    receives NOT_TAKEN.
+    answered. p_marks, p_leaves, p_leverages: [P, W, capacity] as `mark_kernel` and `leave_kernel`
+    leave them, p_limits: [P, 3] of which the second is an individual's delay; p_pauses: [P] if
+    PAUSES, bars after a stop in which no signal counts. p_opened: [B] int64 in the upper half
+    moments at which bars open; p_over: [B] int32 from which on a position that ends in them is
+    over. p_asks, p_overs, p_frees: [P, W * capacity] receive when a signal asks, from when on its
+    position is over, NO_TRADE where it risks too little, and from when on the signals of its window
+    and side find it flat again, in twice that plus 1 for a short; p_others: [P, W * capacity]
+    receives it of the other side. p_levers: [P, W * capacity] receives its leverage. p_totals: [P,
+    W, capacity] receives NOT_TAKEN.
     """
     i_p = tl.program_id(0).to(tl.int64)
     if i_p >= tl.load(p_size):
         return
     count = tl.load(p_spans + i_p * 4 + 3).to(tl.int32)
+    delay = tl.load(p_limits + i_p * 3 + 1)
     o_first = i_p * n_windows * capacity
     for begin in range(tl.program_id(1) * BLOCK, count, BLOCKS * BLOCK):
         o_k = begin + tl.arange(0, BLOCK)
         inside = o_k < count
         place = tl.load(p_order + o_first + o_k, mask=inside, other=0)
         window = place // capacity
-        i_window = window.to(tl.int64)
-        if MEETS_OWN:
-            p_number = p_met + i_p * n_windows + window
-            i_window = tl.load(p_number, mask=inside, other=0).to(tl.int64)
-        end = tl.load(p_windows + i_window * 3 + 2, mask=inside, other=0)
-        bar = tl.load(p_bars + o_first + place, mask=inside, other=0)
-        leave = tl.load(p_exits + o_first + place, mask=inside, other=0)
-        delay = DELAY
-        is_trade = leave > bar
-        if SIDED:
-            delay = tl.load(p_limits + i_p * 3 + 1)
-            series = tl.load(p_windows + i_window * 3, mask=inside, other=0)
-            is_trade = leave >= 0
-            is_at_open = is_trade & ((leave & 7) == SIGNAL)
-            is_short = bar & 1
-            bar = series + (bar >> 1)
-            is_stop = is_trade & ((leave & 7) <= STOP)
-            leave = series + (tl.maximum(leave, 0) >> 3)
+        end = tl.load(p_windows + window * 3 + 2, mask=inside, other=0)
+        series = tl.load(p_windows + window * 3, mask=inside, other=0)
+        mark = tl.load(p_marks + o_first + place, mask=inside, other=0)
+        leave = tl.load(p_leaves + o_first + place, mask=inside, other=0)
+        is_trade = leave >= 0
+        is_at_open = is_trade & ((leave & 7) == SIGNAL)
+        is_stop = is_trade & ((leave & 7) <= STOP)
+        is_short, bar = mark & 1, series + (mark >> 1)
+        leave = series + (tl.maximum(leave, 0) >> 3)
         ask = tl.load(p_opened + bar + 1 + delay, mask=inside, other=0) >> 32
         over = tl.load(p_over + leave, mask=inside, other=0)
         follows = leave + 1 + delay
@@ -82,21 +72,17 @@ def ask_kernel(p_size, p_spans, p_order, p_bars, p_exits, p_leverages, p_opened,
         m_free = inside & (follows < end)
         free = (tl.load(p_opened + follows, mask=m_free, other=0) >> 32).to(tl.int32)
         lever = tl.load(p_leverages + o_first + place, mask=inside, other=0.0)
-        if SIDED:
-            # Left at an open, as was known a bar before: the other side may signal there.
-            opens = (tl.load(p_opened + leave, mask=inside, other=0) >> 32).to(tl.int32)
-            over = tl.where(is_at_open, opens, over)
-            follows = follows - is_at_open.to(tl.int32)
-            m_other = inside & (follows < end)
-            other = (tl.load(p_opened + follows, mask=m_other, other=0) >> 32).to(tl.int32)
-            tl.store(p_others + o_first + o_k, tl.where(m_other, other, NEVER), mask=inside)
-            free = tl.where(m_free, 2 * free + is_short, NEVER - 1 + is_short)
+        # Left at an open, as was known a bar before: the other side may signal there.
+        opens = (tl.load(p_opened + leave, mask=inside, other=0) >> 32).to(tl.int32)
+        over = tl.where(is_at_open, opens, over)
+        follows = follows - is_at_open.to(tl.int32)
+        m_other = inside & (follows < end)
+        other = (tl.load(p_opened + follows, mask=m_other, other=0) >> 32).to(tl.int32)
+        tl.store(p_others + o_first + o_k, tl.where(m_other, other, NEVER), mask=inside)
+        free = tl.where(m_free, 2 * free + is_short, NEVER - 1 + is_short)
         tl.store(p_asks + o_first + o_k, ask.to(tl.int32), mask=inside)
         tl.store(p_overs + o_first + o_k, tl.where(is_trade, over, NO_TRADE), mask=inside)
-        if SIDED:
-            tl.store(p_frees + o_first + o_k, free, mask=inside)
-        else:
-            tl.store(p_frees + o_first + o_k, tl.where(m_free, free, NEVER), mask=inside)
+        tl.store(p_frees + o_first + o_k, free, mask=inside)
         tl.store(p_levers + o_first + o_k, lever, mask=inside)
         nothing = tl.zeros([BLOCK], tl.float64) + NOT_TAKEN
         tl.store(p_totals + o_first + place, nothing, mask=inside)
@@ -117,28 +103,24 @@ def add_held(turns, held, is_open, SLOTS: tl.constexpr):
 
 @triton.jit(do_not_specialize=["n_windows", "max_positions"])
 def answer_kernel(p_size, p_spans, p_order, p_asks, p_overs, p_frees, p_levers, p_limit, p_flat,
-                  p_oldest, p_taken, n_windows, capacity, max_positions, DELAYED: tl.constexpr,
-                  SIDED: tl.constexpr, LEVERED: tl.constexpr, PACKS: tl.constexpr,
-                  SLOTS: tl.constexpr, SIGNALS: tl.constexpr):  # fmt: skip
+                  p_oldest, p_taken, n_windows, capacity, max_positions, LEVERED: tl.constexpr,
+                  PACKS: tl.constexpr, SLOTS: tl.constexpr, SIGNALS: tl.constexpr):  # fmt: skip
     """Take signals in their order, or not; grid (individuals).
 
-    p_order, p_asks, p_overs, p_frees, p_levers: as `ask_kernel` leaves them; unless DELAYED or
-    SIDED, a window is flat for its own signals from when on its position is over. p_limit: most
-    leverage of positions together, read if LEVERED; max_positions: most that are open, up to SLOTS.
-    p_flat: [P, W] scratch, or [P, W, 2] if SIDED. p_frees: receives, over its former content, the
-    number in the order of each taken signal, and p_oldest: [P, W * capacity], in which p_others of
-    `ask_kernel` stand if SIDED, the first among the signals taken before it
-    that may be open. p_taken: [P] receives how many are taken. PACKS: whether lane, window and time
-    of a signal are found by one minimum; SIGNALS are then 64, and windows fewer than 255.
+    p_order, p_asks, p_overs, p_frees, p_levers: as `ask_kernel` leaves them. p_limit: most leverage
+    of positions together, read if LEVERED; max_positions: most that are open, up to SLOTS. p_flat:
+    [P, W, 2] scratch. p_frees: receives, over its former content, the number in the order of each
+    taken signal, and p_oldest: [P, W * capacity], in which p_others of `ask_kernel` stand, the
+    first among the signals taken before it that may be open. p_taken: [P] receives how many are
+    taken. PACKS: whether lane, window and time of a signal are found by one minimum; SIGNALS are
+    then 64, and windows fewer than 255.
     """
     i_p = tl.program_id(0).to(tl.int64)
     if i_p >= tl.load(p_size):
         return
     count = tl.load(p_spans + i_p * 4 + 3).to(tl.int32)
     o_first = i_p * n_windows * capacity
-    n_flat = n_windows
-    if SIDED:
-        n_flat = 2 * n_windows
+    n_flat = 2 * n_windows
     p_strand = p_flat + i_p * n_flat
     lane, slot = tl.arange(0, SIGNALS), tl.arange(0, SLOTS)
     for begin in range(0, n_flat, SIGNALS):
@@ -160,13 +142,10 @@ def answer_kernel(p_size, p_spans, p_order, p_asks, p_overs, p_frees, p_levers, 
         window = tl.load(p_order + o_first + o_k, mask=inside, other=0) // capacity
         ask = tl.load(p_asks + o_first + o_k, mask=inside, other=-1)
         over = tl.load(p_overs + o_first + o_k, mask=inside, other=NO_TRADE)
-        free, strand_of = over, window
-        if DELAYED or SIDED:
-            free = tl.load(p_frees + o_first + o_k, mask=inside, other=0)
-        if SIDED:
-            side = free & 1
-            strand_of, free = 2 * window + side, free >> 1
-            other = tl.load(p_oldest + o_first + o_k, mask=inside, other=0)
+        free = tl.load(p_frees + o_first + o_k, mask=inside, other=0)
+        other = tl.load(p_oldest + o_first + o_k, mask=inside, other=0)
+        side = free & 1
+        strand_of, free = 2 * window + side, free >> 1
         lever = tl.zeros([SIGNALS], tl.float64)
         if LEVERED:
             lever = tl.load(p_levers + o_first + o_k, mask=inside, other=0.0)
@@ -204,16 +183,13 @@ def answer_kernel(p_size, p_spans, p_order, p_asks, p_overs, p_frees, p_levers, 
                     strand = tl.sum(tl.where(lane == chosen, window, 0), 0)
                     over_chosen = tl.sum(tl.where(lane == chosen, over, 0), 0)
                 is_chosen = lane == chosen
-                free_chosen = over_chosen
-                if DELAYED or SIDED:
-                    free_chosen = tl.sum(tl.where(is_chosen, free, 0), 0)
+                free_chosen = tl.sum(tl.where(is_chosen, free, 0), 0)
                 over_at = tl.where(slot == place, over_chosen, over_at)
                 turns = tl.where(slot == place, n_taken, turns)
-                if SIDED:
-                    other_chosen = tl.sum(tl.where(is_chosen, other, 0), 0)
-                    side_chosen = tl.sum(tl.where(is_chosen, side, 0), 0)
-                    free_chosen = tl.where(side == side_chosen, free_chosen, other_chosen)
-                    tl.store(p_strand + (strand_of ^ 1), other, mask=is_chosen)
+                other_chosen = tl.sum(tl.where(is_chosen, other, 0), 0)
+                side_chosen = tl.sum(tl.where(is_chosen, side, 0), 0)
+                free_chosen = tl.where(side == side_chosen, free_chosen, other_chosen)
+                tl.store(p_strand + (strand_of ^ 1), other, mask=is_chosen)
                 flat = tl.where(window == strand, free_chosen, flat)
                 waits = waits & (lane > chosen)
                 tl.store(p_strand + strand_of, free, mask=is_chosen)

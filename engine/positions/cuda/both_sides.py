@@ -327,34 +327,37 @@ def find_length(count, n_lanes):
 
 
 @triton.jit(do_not_specialize=["n_windows", "n_all"])
-def leave_kernel(p_size, p_market, p_finer, p_finer_of, p_pyramid, p_charges, p_code, p_constants,
-                 p_reads, p_forms, p_rows, p_slots, p_genomes, p_numbers, p_bars, p_asked, p_exits,
-                 p_following, p_sessions, p_session_of, p_windows, p_counts, p_marks, p_leaves,
-                 p_nexts, p_r, p_prices, p_leverages, p_notes, n_windows, n_all, capacity, n_bars,
-                 row_stride, n_words, n_genes, n_rows, n_numbers, MOVES: tl.constexpr,
-                 FORMULAS: tl.constexpr, KEEPS: tl.constexpr, ALL: tl.constexpr,
-                 FINER: tl.constexpr, MARKETS: tl.constexpr, SIGNALS: tl.constexpr,
-                 BLOCKS: tl.constexpr):  # fmt: skip
+def leave_kernel(p_size, p_market, p_finer, p_finer_of, p_pyramid, p_blocks, p_charges, p_code,
+                 p_constants, p_reads, p_forms, p_rows, p_slots, p_genomes, p_numbers, p_bars,
+                 p_asked, p_exits, p_following, p_sessions, p_session_of, p_windows, p_counts,
+                 p_marks, p_leaves, p_nexts, p_r, p_prices, p_leverages, p_notes, n_windows, n_all,
+                 capacity, n_bars, row_stride, n_words, n_genes, n_rows, n_numbers,
+                 MOVES: tl.constexpr, FORMULAS: tl.constexpr, KEEPS: tl.constexpr,
+                 ALL: tl.constexpr, FINER: tl.constexpr, MARKETS: tl.constexpr,
+                 SIGNALS: tl.constexpr, BLOCKS: tl.constexpr):  # fmt: skip
     """Exit and R of the signals that lanes take; grid (pairs times BLOCKS), SIGNALS lanes each.
 
-    p_size: [1] individuals. p_market, p_pyramid: as in `exit_kernel`, of n_bars. p_charges: costs
-    of a side, smallest risk, fraction at risk. p_reads: [3, 2, 2] where the formulas of stop,
-    target and trail begin and end, of longs and shorts, if FORMULAS; else as of `read_row`.
-    p_forms: [3, 2]. p_numbers: [P, n_numbers] their numbers beside formulas and from which gain on
-    the stop follows, of longs and shorts in turn, at which gain it moves to the entry, and factors
-    of rows. p_bars, p_windows: as in `mark_kernel`. p_asked: [n, n_words] conditions of exits,
-    p_exits: [P, 2] their places, -1 for none, p_following: as in `first_asked`. p_sessions: [q,
-    row_stride] by entry bar twice the bar at which the clock ends a position, plus 1 at its open.
-    p_session_of: [P] which, or -1. p_leaves: [P, W, capacity]
-    NOT_ASKED, receives eight times the exit bar, plus the reason or SESSION_OPEN, or REJECTED.
-    p_nexts: [P, W, 2 capacity] receives the first signal after its exit that finds the account
-    flat, or a place behind all, unless ALL. p_r: [P, W, capacity] receives R. p_prices: [P, W,
-    capacity, 5] if KEEPS receives entry, stop, target, exit and last stop. MOVES: whether anybody's
-    stop moves. ALL: every signal is walked, whatever came before it; p_leverages: [P, W,
-    capacity] then receives each position's worth over the account. FINER: whether p_finer and
-    p_finer_of, of `engine.indicators.cuda.market.lay_out_finer`, are read; p_notes: [P, W,
-    capacity] then receives sums of LATE_GAP and the like. MARKETS: prices are those of several
-    markets, one behind the other; the last of an individual's n_genes is the number of its own.
+    p_size: [1] individuals. p_market: [n_bars, 4] low, high, open, close. p_pyramid: [levels,
+    n_bars] for each level l the groups of four blocks of 4**l bars, each group the upper halves of
+    four lows and of four highs, two a word. p_blocks: as of `moving_exit`. p_charges: costs of a
+    side, smallest risk, fraction at risk; in memory, because a number that is passed to a kernel
+    arrives as float32. p_reads: [3, 2, 2] where the formulas of stop, target and trail begin and
+    end, of longs and shorts, if FORMULAS; else as of `read_row`. p_forms: [3, 2]. p_numbers: [P,
+    n_numbers] their numbers beside formulas and from which gain on the stop follows, of longs and
+    shorts in turn, at which gain it moves to the entry, and factors of rows. p_bars, p_windows: as
+    in `mark_kernel`. p_asked: [n, n_words] conditions of exits, p_exits: [P, 2] their places, -1
+    for none, p_following: as in `first_asked`. p_sessions: [q, row_stride] by entry bar twice the
+    bar at which the clock ends a position, plus 1 at its open. p_session_of: [P] which, or -1.
+    p_leaves: [P, W, capacity] NOT_ASKED, receives eight times the exit bar, plus the reason or
+    SESSION_OPEN, or REJECTED. p_nexts: [P, W, 2 capacity] receives the first signal after its exit
+    that finds the account flat, or a place behind all, unless ALL. p_r: [P, W, capacity] receives
+    R. p_prices: [P, W, capacity, 5] if KEEPS receives entry, stop, target, exit and last stop.
+    MOVES: whether anybody's stop moves. ALL: every signal is walked, whatever came before it;
+    p_leverages: [P, W, capacity] then receives each position's worth over the account. FINER:
+    whether p_finer and p_finer_of, of `engine.indicators.cuda.market.lay_out_finer`, are read;
+    p_notes: [P, W, capacity] then receives sums of LATE_GAP and the like. MARKETS: prices are those
+    of several markets, one behind the other; the last of an individual's n_genes is the number of
+    its own.
     """
     i_p, i_w = tl.program_id(0) // BLOCKS // n_windows, tl.program_id(0) // BLOCKS % n_windows
     if i_p >= tl.load(p_size):
@@ -375,6 +378,7 @@ def leave_kernel(p_size, p_market, p_finer, p_finer_of, p_pyramid, p_charges, p_
         first_bar = tl.load(p_genome + n_genes - 1).to(tl.int64) * n_bars
         p_market += 4 * first_bar
         p_pyramid += LEVELS * first_bar
+        p_blocks += 2 * (first_bar + (first_bar >> 2) + (first_bar >> 4) + (first_bar >> 6))
         p_finer_of += 2 * first_bar
     p_number, p_exit = p_numbers + i_p * n_numbers, p_exits + i_p * 2
     p_list = p_marks + i_pair * capacity
@@ -419,8 +423,8 @@ def leave_kernel(p_size, p_market, p_finer, p_finer_of, p_pyramid, p_charges, p_
             # Lanes with short positions begin the next ones while long ones wait.
             enough = tl.sum(m_s.to(tl.int32), 0) // 2
             touch, last_stop, best, j, waits = moving_exit(
-                p_market, j, last, close_bar, waits, best, is_short, entry, last_stop, target,
-                tl.load(p_forms + 4 + side), tl.load(p_number + 4 + side), reach,
+                p_blocks, n_bars, j, last, close_bar, waits, best, is_short, entry, last_stop,
+                target, tl.load(p_forms + 4 + side), tl.load(p_number + 4 + side), reach,
                 tl.load(p_number + 6 + side) * risk, tl.load(p_number + 8) * risk, enough, SIGNALS
             )  # fmt: skip
         else:

@@ -1,4 +1,4 @@
-"""Stage 4, chain, behind `take`: prices of trades, and the fold.
+"""Sums of trades that must be added in their order, and the falls of accounts.
 
 Only what must go in order does: sums and equity, one rounding an operation, a lane for each.
 Prices, counts, peaks and quotients are formed for many trades side by side; a maximum and a count
@@ -9,141 +9,14 @@ import triton
 import triton.language as tl
 
 from engine.accounts.ledger import ACCUMULATOR_INDEX
-from engine.positions.cuda.bracket_exits import CLOSE, HIGH, LOW, OPEN, read_finer_bars
 
-WINS = tl.constexpr(ACCUMULATOR_INDEX["wins"])
 SUM_R = tl.constexpr(ACCUMULATOR_INDEX["sum_r"])
 PEAK_R = tl.constexpr(ACCUMULATOR_INDEX["peak_r"])
 MAX_DRAWDOWN_R = tl.constexpr(ACCUMULATOR_INDEX["max_drawdown_r"])
 EQUITY = tl.constexpr(ACCUMULATOR_INDEX["equity"])
 PEAK_EQUITY = tl.constexpr(ACCUMULATOR_INDEX["peak_equity"])
 MAX_DRAWDOWN = tl.constexpr(ACCUMULATOR_INDEX["max_drawdown"])
-BARS_IN_MARKET = tl.constexpr(ACCUMULATOR_INDEX["bars_in_market"])
-REJECTED = tl.constexpr(ACCUMULATOR_INDEX["rejected"])
 LOSS_R2 = tl.constexpr(ACCUMULATOR_INDEX["loss_r2"])
-FIRST_REASON = tl.constexpr(ACCUMULATOR_INDEX["exits_stop_gap"])
-COARSE = tl.constexpr(ACCUMULATOR_INDEX["coarse"])
-
-LATE_GAP = tl.constexpr(8)
-"""In place of the reason of a gap that is not at the open of a whole bar."""
-
-
-@triton.jit
-def add_count(p_count, count, CARRIES: tl.constexpr):
-    """Store a count, or add it to the present one."""
-    number = count.to(tl.float64)
-    if CARRIES:
-        number = tl.load(p_count) + number
-    tl.store(p_count, number)
-
-
-@triton.jit(do_not_specialize=["n_windows"])
-def price_kernel(p_size, p_market, p_finer, p_finer_of, p_rows, p_genomes, p_slots, p_costs,
-                 p_trades, p_rejected, p_coarse, p_trade_list, p_r, p_prices, p_reasons, p_out,
-                 n_windows, capacity, first_bar, row_stride, N_COLUMNS: tl.constexpr,
-                 N_ROWS: tl.constexpr, STOP_ROW: tl.constexpr, STOP_MULT: tl.constexpr,
-                 REWARD: tl.constexpr, MAX_HOLD: tl.constexpr, DELAY: tl.constexpr,
-                 KEEPS_PRICES: tl.constexpr, CARRIES: tl.constexpr, FINER: tl.constexpr,
-                 N_OUT: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
-    """Price, reason and R of each trade, and the counts; grid (pairs).
-
-    p_r: [P, W, capacity] receives R, and zeros up to a whole eight. p_prices:
-    [P, W, capacity, 4] receives entry, stop, target and exit, and p_reasons places in `REASONS`,
-    or LATE_GAP, on request. p_out: [P, W, A] receives the counts, on top of present ones if
-    CARRIES. p_finer, p_finer_of: as `engine.indicators.cuda.market.lay_out_finer` gives them, read
-    if FINER; p_coarse: as `take_kernel` leaves it.
-    """
-    i_pair = tl.program_id(0).to(tl.int64)
-    i_p = i_pair // n_windows
-    if i_p >= tl.load(p_size):
-        return
-    p_genome = p_genomes + i_p * N_COLUMNS
-    per_side = tl.load(p_costs)
-    stop_mult = tl.load(p_genome + STOP_MULT)
-    reward = tl.load(p_genome + REWARD)
-    hold = tl.load(p_genome + MAX_HOLD).to(tl.int32)
-    p_reach = p_rows + tl.load(p_slots + i_p * N_ROWS + STOP_ROW).to(tl.int64) * row_stride
-    n_trades = tl.load(p_trades + i_pair)
-    wins = tl.zeros([BLOCK], tl.int32)
-    held = tl.zeros([BLOCK], tl.int64)
-    n_gap = tl.zeros([BLOCK], tl.int32)
-    n_stop = tl.zeros([BLOCK], tl.int32)
-    n_target = tl.zeros([BLOCK], tl.int32)
-    n_time = tl.zeros([BLOCK], tl.int32)
-    n_coarse = tl.zeros([BLOCK], tl.int32)
-    for begin in range(0, n_trades, BLOCK):
-        o_k = begin + tl.arange(0, BLOCK)
-        inside = o_k < n_trades
-        o_list = i_pair * capacity + o_k
-        trade = tl.load(p_trade_list + o_list, mask=inside, other=0)
-        t = (trade >> 32).to(tl.int32)
-        exit_bar = (trade & 0x7FFFFFFF).to(tl.int32)
-        p_signal = p_market + t.to(tl.int64) * 4
-        p_exit = p_market + exit_bar.to(tl.int64) * 4
-        entry = tl.load(p_signal + 4 * (1 + DELAY) + OPEN, mask=inside, other=1.0)
-        low = tl.load(p_signal + LOW, mask=inside, other=1.0)
-        reach = tl.load(p_reach + t - first_bar, mask=inside, other=0.0)
-        stop = low - stop_mult * reach
-        risk = entry - stop
-        target = entry + reward * risk
-        opened = tl.load(p_exit + OPEN, mask=inside, other=0.0)
-        highest = tl.load(p_exit + HIGH, mask=inside, other=0.0)
-        lowest = tl.load(p_exit + LOW, mask=inside, other=0.0)
-        closed = tl.load(p_exit + CLOSE, mask=inside, other=0.0)
-        if FINER:
-            p_of = p_finer_of + exit_bar.to(tl.int64) * 2
-            is_touched = inside & ((lowest <= stop) | (highest >= target))
-            n_finer = tl.load(p_of + 1, mask=is_touched, other=0)
-            is_further = exit_bar > t + 1 + DELAY
-            n_coarse += ((n_finer < 0) & is_further).to(tl.int32)
-            first = tl.load(p_of, mask=n_finer > 0, other=0)
-            opened, highest, lowest, is_late = read_finer_bars(
-                p_finer, first, n_finer, stop, target, opened, highest, lowest
-            )
-        is_stop = lowest <= stop
-        is_gap = opened <= stop
-        is_at_open = is_gap
-        if FINER:
-            is_at_open = is_gap & (is_late == 0)
-        is_target = (is_stop == 0) & (highest >= target)
-        is_time = exit_bar == t + DELAY + hold
-        price = tl.where(
-            is_gap, opened, tl.where(is_stop, stop, tl.where(is_target, target, closed))
-        )
-        net = (price - entry) - per_side * (entry + price)
-        r = tl.where(inside, net / tl.where(inside, risk, 1.0), 0.0)
-        tl.store(p_r + o_list, r, mask=o_k < (n_trades + 7) // 8 * 8)
-        is_only_time = (is_stop == 0) & (is_target == 0) & is_time
-        wins += (r > 0.0).to(tl.int32)
-        held += tl.where(inside, exit_bar - t - DELAY - is_at_open.to(tl.int32), 0).to(tl.int64)
-        n_gap += (inside & is_gap).to(tl.int32)
-        n_stop += (inside & is_stop & (is_gap == 0)).to(tl.int32)
-        n_target += (inside & is_target).to(tl.int32)
-        n_time += (inside & is_only_time).to(tl.int32)
-        if KEEPS_PRICES:
-            reason = tl.where(is_gap, 0, tl.where(is_stop, 1, tl.where(is_target, 2, tl.where(
-                is_time, 3, 4))))  # fmt: skip
-            if FINER:
-                reason = tl.where(is_gap & is_late, LATE_GAP, reason)
-            tl.store(p_reasons + o_list, reason.to(tl.int8), mask=inside)
-            tl.store(p_prices + o_list * 4, entry, mask=inside)
-            tl.store(p_prices + o_list * 4 + 1, stop, mask=inside)
-            tl.store(p_prices + o_list * 4 + 2, target, mask=inside)
-            tl.store(p_prices + o_list * 4 + 3, price, mask=inside)
-    gaps, stops = tl.sum(n_gap, 0), tl.sum(n_stop, 0)
-    targets, times = tl.sum(n_target, 0), tl.sum(n_time, 0)
-    p_pair = p_out + i_pair * N_OUT
-    add_count(p_pair, n_trades, CARRIES)
-    add_count(p_pair + WINS, tl.sum(wins, 0), CARRIES)
-    add_count(p_pair + BARS_IN_MARKET, tl.sum(held, 0), CARRIES)
-    add_count(p_pair + REJECTED, tl.load(p_rejected + i_pair), CARRIES)
-    if FINER:
-        add_count(p_pair + COARSE, tl.load(p_coarse + i_pair) + tl.sum(n_coarse, 0), CARRIES)
-    add_count(p_pair + FIRST_REASON, gaps, CARRIES)
-    add_count(p_pair + FIRST_REASON + 1, stops, CARRIES)
-    add_count(p_pair + FIRST_REASON + 2, targets, CARRIES)
-    add_count(p_pair + FIRST_REASON + 3, times, CARRIES)
-    add_count(p_pair + FIRST_REASON + 4, n_trades - gaps - stops - targets - times, CARRIES)
 
 
 @triton.jit
@@ -227,8 +100,8 @@ def grow_eight(r0, r1, r2, r3, equity, loss2, risk_fraction, p_equity, begin, n_
 
 
 @triton.jit(noinline=True)
-def add_all(n_pairs, p_trades, p_r, p_sums, p_out, capacity, CARRIES: tl.constexpr,
-            N_OUT: tl.constexpr, PAIRS: tl.constexpr):  # fmt: skip
+def add_all(n_pairs, p_trades, p_r, p_sums, p_out, capacity, N_OUT: tl.constexpr,
+            PAIRS: tl.constexpr):  # fmt: skip
     """The sums of a block of pairs, four lanes a pair."""
     lane = tl.arange(0, PAIRS * 4)
     kind = lane % 4
@@ -238,8 +111,6 @@ def add_all(n_pairs, p_trades, p_r, p_sums, p_out, capacity, CARRIES: tl.constex
     p_list = p_r + o_pair * capacity
     p_after = p_sums + o_pair * capacity
     total = tl.zeros([PAIRS * 4], tl.float64)
-    if CARRIES:
-        total = tl.load(p_out + o_pair * N_OUT + SUM_R + kind, mask=m_pair, other=0.0)
     a0, a1, a2, a3 = eight(p_list, 0, n_trades)
     b0, b1, b2, b3 = eight(p_list, 8, n_trades)
     c0, c1, c2, c3 = eight(p_list, 16, n_trades)
@@ -262,8 +133,8 @@ def add_all(n_pairs, p_trades, p_r, p_sums, p_out, capacity, CARRIES: tl.constex
 
 
 @triton.jit(noinline=True)
-def grow_all(n_pairs, p_trades, p_r, p_equity, p_costs, p_out, capacity, CARRIES: tl.constexpr,
-             N_OUT: tl.constexpr, PAIRS: tl.constexpr):  # fmt: skip
+def grow_all(n_pairs, p_trades, p_r, p_equity, p_costs, p_out, capacity, N_OUT: tl.constexpr,
+             PAIRS: tl.constexpr):  # fmt: skip
     """The equity of a block of pairs, and their losses squared, a lane a pair."""
     o_pair = tl.program_id(0).to(tl.int64) * PAIRS + tl.arange(0, PAIRS)
     m_pair = o_pair < n_pairs
@@ -273,9 +144,6 @@ def grow_all(n_pairs, p_trades, p_r, p_equity, p_costs, p_out, capacity, CARRIES
     p_after = p_equity + o_pair * capacity
     equity = tl.full([PAIRS], 1.0, tl.float64)
     loss2 = tl.zeros([PAIRS], tl.float64)
-    if CARRIES:
-        equity = tl.load(p_out + o_pair * N_OUT + EQUITY, mask=m_pair, other=1.0)
-        loss2 = tl.load(p_out + o_pair * N_OUT + LOSS_R2, mask=m_pair, other=0.0)
     a0, a1, a2, a3 = eight(p_list, 0, n_trades)
     b0, b1, b2, b3 = eight(p_list, 8, n_trades)
     c0, c1, c2, c3 = eight(p_list, 16, n_trades)
@@ -306,25 +174,6 @@ def grow_all(n_pairs, p_trades, p_r, p_equity, p_costs, p_out, capacity, CARRIES
     tl.store(p_out + o_pair * N_OUT + LOSS_R2, loss2, mask=m_pair)
 
 
-@triton.jit(do_not_specialize=["n_windows"])
-def fold_kernel(p_size, p_trades, p_r, p_sums, p_equity, p_costs, p_out, n_windows, capacity,
-                CARRIES: tl.constexpr, N_OUT: tl.constexpr,
-                PAIRS: tl.constexpr):  # fmt: skip
-    """Sums that depend on the order of trades; grid (blocks of PAIRS pairs, 2).
-
-    The first half of the programs adds R, its square, gains and losses; the second multiplies
-    equity. A trade of R 0 changes neither, so that lists may end in zeros. p_sums, p_equity:
-    [P, W, capacity] receive the sum of R and the equity after each trade. p_out: [P, W, A], gone
-    on with if CARRIES.
-    """
-    n_pairs = tl.load(p_size) * n_windows
-    if tl.program_id(1) == 0:
-        add_all(n_pairs, p_trades, p_r, p_sums, p_out, capacity, CARRIES, N_OUT, PAIRS)
-    else:
-        grow_all(n_pairs, p_trades, p_r, p_equity, p_costs, p_out, capacity, CARRIES, N_OUT,
-                 PAIRS)  # fmt: skip
-
-
 @triton.jit
 def larger(a, b):
     """The larger of two numbers; a NaN is passed over."""
@@ -333,9 +182,8 @@ def larger(a, b):
 
 @triton.jit(do_not_specialize=["n_windows"])
 def drawdown_kernel(p_size, p_trades, p_sums, p_equity, p_out, n_windows, capacity,
-                    CARRIES: tl.constexpr, N_OUT: tl.constexpr,
-                    BLOCK: tl.constexpr):  # fmt: skip
-    """Peaks and the deepest falls from them, gone on with if CARRIES; grid (pairs)."""
+                    N_OUT: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
+    """Peaks and the deepest falls from them; grid (pairs)."""
     i_pair = tl.program_id(0).to(tl.int64)
     if i_pair // n_windows >= tl.load(p_size):
         return
@@ -345,11 +193,6 @@ def drawdown_kernel(p_size, p_trades, p_sums, p_equity, p_out, n_windows, capaci
     peak = tl.full([], 1.0, tl.float64)
     deepest = tl.zeros([], tl.float64)
     p_pair = p_out + i_pair * N_OUT
-    if CARRIES:
-        peak_r = tl.load(p_pair + PEAK_R)
-        deepest_r = tl.load(p_pair + MAX_DRAWDOWN_R)
-        peak = tl.load(p_pair + PEAK_EQUITY)
-        deepest = tl.load(p_pair + MAX_DRAWDOWN)
     for begin in range(0, n_trades, BLOCK):
         o_k = begin + tl.arange(0, BLOCK)
         inside = o_k < n_trades

@@ -17,64 +17,6 @@ def later(a, b):
     return tl.where(b > a, b, a)
 
 
-@triton.jit(do_not_specialize=["n_windows"])
-def keep_kernel(p_size, p_counts, p_bars, p_exits, p_totals, p_finer_of, p_trade_list, p_trades,
-                p_rejected, p_coarse, p_gross, p_out, n_windows, capacity, DELAY: tl.constexpr,
-                FINER: tl.constexpr, KEEPS: tl.constexpr, N_OUT: tl.constexpr,
-                BLOCK: tl.constexpr):  # fmt: skip
-    """Trades of the signals that are taken, and what becomes of the others; grid (pairs).
-
-    p_totals: [P, W, capacity] as `gross_kernel` leaves it. p_trade_list, p_trades, p_rejected,
-    p_coarse as of `take_kernel`. p_gross: [P, W, capacity] of signals, if KEEPS,
-    receives that of trades. p_out: [P, W, A] receives how many are skipped, and the greatest
-    leverage.
-    """
-    i_pair = tl.program_id(0).to(tl.int64)
-    if i_pair // n_windows >= tl.load(p_size):
-        return
-    count = tl.minimum(tl.load(p_counts + i_pair), capacity)
-    n_trades, n_rejected = tl.zeros([], tl.int32), tl.zeros([], tl.int32)
-    n_skipped, n_coarse = tl.zeros([], tl.int32), tl.zeros([], tl.int32)
-    most = tl.zeros([], tl.float64)
-    flat_from = tl.zeros([], tl.int32)
-    for begin in range(0, count, BLOCK):
-        o_k = begin + tl.arange(0, BLOCK)
-        inside = o_k < count
-        o_list = i_pair * capacity + o_k
-        bar = tl.load(p_bars + o_list, mask=inside, other=0)
-        leave = tl.load(p_exits + o_list, mask=inside, other=0)
-        total = tl.load(p_totals + o_list, mask=inside, other=NOT_TAKEN)
-        is_taken = total >= 0.0
-        flat_after = tl.associative_scan(tl.where(is_taken, leave, 0), 0, later)
-        is_left = inside & (is_taken == 0) & (bar >= tl.maximum(flat_after, flat_from))
-        is_rejected = is_left & (leave <= bar)
-        taken = is_taken.to(tl.int32)
-        o_trade = i_pair * capacity + n_trades + tl.cumsum(taken, 0) - taken
-        trade = (bar.to(tl.int64) << 32) | leave.to(tl.int64)
-        tl.store(p_trade_list + o_trade, trade, mask=is_taken)
-        if KEEPS:
-            gross = tl.load(p_gross + o_list, mask=is_taken, other=0.0)
-            # All of the block are read before others take their places.
-            tl.debug_barrier()
-            tl.store(p_gross + o_trade, gross, mask=is_taken)
-        if FINER:
-            touches = is_taken | is_rejected
-            p_count = p_finer_of + 2 * (bar + 1 + DELAY).to(tl.int64) + 1
-            n_finer = tl.load(p_count, mask=touches, other=0)
-            n_coarse += tl.sum((touches & (n_finer < 0)).to(tl.int32), 0)
-        n_trades += tl.sum(taken, 0)
-        n_rejected += tl.sum(is_rejected.to(tl.int32), 0)
-        n_skipped += tl.sum((is_left & (leave > bar)).to(tl.int32), 0)
-        most = tl.maximum(most, tl.max(tl.where(is_taken, total, 0.0), 0))
-        flat_from = tl.maximum(flat_from, tl.max(tl.where(is_taken, leave, 0), 0))
-    tl.store(p_trades + i_pair, n_trades)
-    tl.store(p_rejected + i_pair, n_rejected)
-    if FINER:
-        tl.store(p_coarse + i_pair, n_coarse)
-    tl.store(p_out + i_pair * N_OUT + SKIPPED, n_skipped.to(tl.float64))
-    tl.store(p_out + i_pair * N_OUT + MAX_LEVERAGE, most)
-
-
 @triton.jit
 def describe_taken(leave, mark, note):
     """A signal's exit bar, and below it whether it is coarse, at a stop, at an open, of a short."""
@@ -95,7 +37,8 @@ def admit_kernel(p_size, p_counts, p_marks, p_leaves, p_notes, p_totals, p_limit
     Grid (pairs). p_marks, p_leaves, p_notes: [P, W, capacity] as `mark_kernel` and `leave_kernel`
     leave them, or if COUNTED p_notes as `walk_alone` does; p_totals: as `gross_kernel` does.
     p_limits, p_pauses: as of `ask_kernel`. p_trade_list, p_trades, p_rejected, p_coarse as of
-    `choose_kernel`; p_gross, p_out as of `keep_kernel`.
+    `choose_kernel`. p_gross: [P, W, capacity] of signals, if KEEPS, receives that of trades. p_out:
+    [P, W, A] receives how many are skipped, and the greatest leverage.
     """
     i_pair = tl.program_id(0).to(tl.int64)
     if i_pair // n_windows >= tl.load(p_size):

@@ -232,13 +232,14 @@ def settle_kernel(p_size, p_trades, p_r, p_short_r, p_sums, p_equity, p_charges,
                   capacity, N_OUT: tl.constexpr, PAIRS: tl.constexpr):  # fmt: skip
     """Sums that depend on the order of trades; grid (blocks of PAIRS pairs, 3).
 
-    As `fold_kernel` of `chain`, with a third of the programs for the sums of shorts.
+    A third of the programs adds R, its square, gains and losses; another multiplies equity, the
+    last adds R of shorts. A trade of R 0 changes nothing, so that lists may end in zeros. p_sums,
+    p_equity: [P, W, capacity] receive the sum of R and the equity after each trade.
     """
     n_pairs = tl.load(p_size) * n_windows
     if tl.program_id(1) == 0:
-        add_all(n_pairs, p_trades, p_r, p_sums, p_out, capacity, False, N_OUT, PAIRS)
+        add_all(n_pairs, p_trades, p_r, p_sums, p_out, capacity, N_OUT, PAIRS)
     elif tl.program_id(1) == 1:
-        grow_all(n_pairs, p_trades, p_r, p_equity, p_charges, p_out, capacity, False, N_OUT,
-                 PAIRS)  # fmt: skip
+        grow_all(n_pairs, p_trades, p_r, p_equity, p_charges, p_out, capacity, N_OUT, PAIRS)
     else:
         add_shorts(n_pairs, p_trades, p_short_r, p_out, capacity, N_OUT, PAIRS)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
-from operator import attrgetter
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
@@ -28,11 +27,6 @@ Ask = Callable[[Mapping[Any, "Question"]], "Sequence[Answer]"]
 
 WindowNumbers = Mapping[Any, Sequence[int]]
 """Numbers of an engine's windows that each search meets, by what its questions are named by."""
-
-APART_SHARE = 0.75
-"""Where an engine has room for less than so much of all rows, and trainings end before so much of
-all bars, an engine of each training alone computes fewer bars of rows: a third of them where it
-has room for a half or a fifth, but more where it has room for nine tenths."""
 
 
 @dataclass(frozen=True)
@@ -192,34 +186,12 @@ class OnWindows(OneSearchSetup[int, Result]):
         engine = self.engine or self.task.engine()
         return bring_windows(engine, {job: self.windows[job] for job in jobs})
 
-    @property
-    def pays_apart(self) -> bool:
-        """True if engines for each training alone compute less than the engine, on average."""
-        if self.engine is None:
-            return False
-        plan = self.engine.memory_plan(1)
-        ends = [
-            # The last window of each series.
-            {window.series: window.end for window in sorted(windows, key=attrgetter("end"))}
-            for windows in self.windows
-        ]
-        n_bars = sum(sum(of_series.values()) for of_series in ends)
-        is_early = n_bars <= APART_SHARE * plan.bars * len(ends)
-        return is_early and not plan.holds_rows(APART_SHARE * self.task.workload().row_bars)
-
-    @property
-    def keeps_rows(self) -> bool:
-        """True if the engine has room for all rows that searches read."""
-        if self.engine is None:
-            return False
-        return self.engine.memory_plan(1).holds_rows(self.task.workload().row_bars)
-
     def estimate_work(self) -> tuple[Workload, int]:
         """See `InStepSetup`."""
         work, n_bars = self.task.workload(), self.task.markets.n_bars
         longest = max(sum(map(len, windows)) for windows in self.windows)
         individuals = int(work.individual_bars / n_bars)
-        rows = 0 if self.keeps_rows else work.row_bars
+        rows = work.row_bars if self.engine is None else 0
         bars = individuals * longest
         work = work._replace(individual_bars=bars, row_bars=rows, new_bars=0)
         return work, individuals

@@ -5,13 +5,12 @@ from typing import Any
 
 from engine.batch import Engine
 from engine.devices import choose_strategy_backend
-from engine.fast_case import find_fast_case
 from engine.indicators.individuals import count_rows
 from engine.memory_plan import count_apart
 from engine.runtime.machine import available_cores
 from engine.workload import GPU_START_S
 from optimizer.evidence.jobs.asking import AskingWorkers
-from optimizer.evidence.jobs.estimates import MOST_ROWS, ROWS_OF_ONE
+from optimizer.evidence.jobs.estimates import MOST_ROWS
 from optimizer.evidence.jobs.executor import MachineShare, limit
 from optimizer.evidence.jobs.in_step import InStepSetup, Job, OnWindows, Result
 from optimizer.evidence.jobs.workers import Pool, Workers
@@ -62,9 +61,7 @@ class ThisMachine:
         cores = max(1, min(threads, jobs))
         beside_s = PROCESS_S + -(-jobs // cores) * setup.seconds(threads // cores)
         if isinstance(setup, OnWindows):
-            on_engine = setup.on(engine)
-            is_apart = used is not None and on_engine.pays_apart
-            if chosen := self._choose_engine(on_engine, jobs, threads, beside_s, is_apart):
+            if chosen := self._choose_engine(setup.on(engine), jobs, threads, beside_s):
                 return chosen
         elif (
             used is not None
@@ -78,22 +75,12 @@ class ThisMachine:
         return Workers(MachineShare.of_cores(setup.task, cores).give(setup).run, cores, self._pool)
 
     def _choose_engine(
-        self,
-        setup: OnWindows[Any],
-        jobs: int,
-        threads: int,
-        beside_s: float,
-        is_apart: bool,
+        self, setup: OnWindows[Any], jobs: int, threads: int, beside_s: float
     ) -> Workers | AskingWorkers[Any, Any] | None:
-        """Executor with the engine of a setup, where that is done before `beside_s`; else None.
-
-        `is_apart`: with an engine of each training in its place, one after the other.
-        """
+        """Executor with the engine of a setup, where that is done before `beside_s`; else None."""
         engine = setup.engine
         if engine is None or engine.n_parts > 1:
             return None
-        if is_apart:
-            setup = limit(setup, device=engine.device).on(None)
         if engine.device == "cpu":
             return (
                 Workers(setup.run, 1, self._pool)
@@ -101,7 +88,7 @@ class ThisMachine:
                 else None
             )
         # A run that was killed after its last search goes on with none left.
-        size = 1 if is_apart else max(1, min(size_wave(setup, engine), jobs))
+        size = min(size_wave(setup), jobs)
         several = max(1, min(threads - 1, size))
         # With one, all are searched in step here, before processes exist.
         seconds = {several: PROCESS_S + jobs * setup.seconds_on_gpu(several + 1)}
@@ -127,16 +114,10 @@ def find_gpu(task: Task, used: str) -> str | None:
     return None if choice.name == "cpu" else choice.label
 
 
-def size_wave(setup: OnWindows[Any], engine: Engine) -> int:
-    """Number of searches on parts of an engine's bars that it answers together.
-
-    Rows without room for all of them are made again and again.
-    """
-    population = setup.task.config.population
-    size = MOST_PAIRS // (population * max(map(len, setup.windows)))
-    if not setup.keeps_rows:
-        size = min(size, engine.memory_plan(1).slots // (ROWS_OF_ONE * population))
-    return max(size, 1)
+def size_wave(setup: OnWindows[Any]) -> int:
+    """Number of searches on parts of an engine's bars that it answers together."""
+    pairs = setup.task.config.population * max(map(len, setup.windows))
+    return max(MOST_PAIRS // pairs, 1)
 
 
 def share_device(
@@ -161,10 +142,8 @@ def count_markets(task: Task, searches: int = 1) -> int:
     Their rows lie there beside the lists of an engine.
     """
     series = task.markets.searched
-    # Conditions of strategies in words come and go with a population.
     n_rows = searches * int(task.workload().row_bars / sum(map(len, series)))
-    n_rows = min(n_rows, find_fast_case(task.spec, task.costs).most_rows)
-    n_rows = n_rows or count_rows(task.spec, MOST_ROWS)
+    n_rows = min(n_rows, count_rows(task.spec, MOST_ROWS))
     maker = task.device().maker
     count = count_apart(maker, series, n_rows, task.config.memory)
     is_one = maker.of_markets(task.spec, series, task.costs, len(series)) is not None

@@ -178,7 +178,7 @@ def test_auto_weighs_the_work(four_gpus, individuals, bars, rows, threads, name,
 )
 def test_auto_leaves_orders_to_cores(four_gpus, individuals, generations, name):
     """A GPU walks their bars one after the other: it has to have many individuals at once."""
-    work = Workload(individuals * generations * SAMPLE, 0, 16, False, generations, SAMPLE)
+    work = Workload(individuals * generations * SAMPLE, 0, 16, generations, SAMPLE)
     assert choose_backend("auto", work).name == "cuda"
     assert choose_backend("auto", work._replace(order_bars=SAMPLE)).name == name
 

@@ -250,9 +250,9 @@ def test_no_more_individuals_are_listed_together_than_have_room_for_their_rows(m
     monkeypatch.setattr(LimitedBackend, "_list_signals", note)
     n_rows = LimitedBackend(strategy, series, costs, work_bytes=2**30)._markets[0].n_rows
     # Three quarters are for rows.
-    work_bytes = -(-LimitedBackend.slot_bytes(series) * n_rows * 4 // 3)
+    work_bytes = -(-LimitedBackend.row_bytes(series) * n_rows * 4 // 3)
     backend = LimitedBackend(strategy, series, costs, work_bytes=work_bytes)
-    assert len(backend.ledgers(genomes, None, windows)) == len(genomes) > 1
+    assert len(backend.ledgers(genomes, windows)) == len(genomes) > 1
     assert listed == [1] * len(genomes)
 
 

@@ -21,22 +21,13 @@ import engine
 from engine.accounts.cpu.money import Purse
 from engine.accounts.cuda import merging
 from engine.accounts.ledger import EXIT_PLACES
-from engine.conditions.cuda import candidates, kernels, signals
+from engine.conditions.cuda import kernels
 from engine.conditions.cuda.expression_vm import TURNED
-from engine.cuda import validate
 from engine.indicators.cuda import row_kernels, trend_layers
 from engine.indicators.cuda.row_steps import FINITE, SESSIONS, WINDOWS
 from engine.positions.cpu.block_minmax import Extremes
 from engine.positions.cpu.orders import OrderRules
-from engine.positions.cuda import (
-    answers,
-    both_sides,
-    bracket_exits,
-    chain,
-    kept,
-    take,
-    trades,
-)
+from engine.positions.cuda import answers, both_sides, chain, kept, trades
 from engine.positions.cuda.listed_orders import (
     AloneSignals,
     TakenSignals,
@@ -53,22 +44,15 @@ FORBIDDEN = re.compile(r"\b(fma|mad)\.rn\.f\d+|\bmad\.f\d+|\.approx|\.ftz|\.f32\
 """Instructions that round differently from the law, or in another precision."""
 
 POINTERS = {
-    "*fp64": "account all_r alphas averages band before bounds carried charges close columns"
+    "*fp64": "account all_r alphas averages band before blocks bounds carried charges close columns"
     " constants costs equity factors figures finer flat floor genomes gross kept kept2 left left2"
     " levels leverages levers limit limits line low maps market merged numbers out prices r"
     " repeated rows scale scales short_r steps sums tails taylor totals values",
-    "*i64": "cancels keys list longs opened pyramid ranks shorts spans trade_list words",
-    "*u8": "bytes codes",
+    "*i64": "cancels given keys longs opened planes pyramid ranks shorts spans words",
     "*i8": "notes votes",
 }
 TYPES = {f"p_{name}": kind for kind, names in POINTERS.items() for name in names.split()}
 """Types of arguments by name; others are whole numbers of 32 bits, or point to some."""
-
-GENES = (0, 4, 1, 1, 5, 1, 2, 6, 0, 3, 7, 1, 3, 7, 0)
-"""Row, gene, relation: three packed comparisons, one of them ``<``, and two loose ones."""
-
-BRACKET = {"N_COLUMNS": 10, "N_ROWS": 7, "STOP_ROW": 5, "STOP_MULT": 7, "REWARD": 8,
-           "MAX_HOLD": 9, "DELAY": 1}  # fmt: skip
 
 PUT, ABS, ADD, SUBTRACT, MULTIPLY, DIVIDE, LEAST, MOST = 0, 3, 4, 5, 6, 7, 8, 9
 FORMS = {
@@ -127,54 +111,22 @@ KERNELS = {
         f"{name}, {is_weighed}": (kernel, {"WEIGHED": is_weighed} | sizes, ON_ROWS)
         for is_weighed in (False, True)
         for name, kernel, sizes in (
-            ("moving average", row_kernels.chain_kernel, {"CARRIES": is_weighed, "JOBS": 32}),
+            ("moving average", row_kernels.chain_kernel, {"JOBS": 32}),
             ("mended average", row_kernels.mend_kernel, {"TILE": 32}),
         )
     },
-    "code": (row_kernels.code_kernel, {"HIGHEST": 126, "ROWS": 8, "BARS": 1024}, ON_ROWS),
-    "admission": (
-        validate.admission_kernel,
-        {"N_COLUMNS": 10, "N_ROWS": 7, "WHOLE": (0, 1, 2, 3, 9), "ORDERED": (0, 1), "LEAD": 2,
-         "LENGTHS": (0, 1, 2, 2, -1, 3), "PACKED": (4, 1, 5, 1, 6, 0), "LANES": 128},
-    ),
-    **{
-        f"candidate, {writes}": (
-            candidates.candidate_kernel,
-            {"WRITES": writes, "GREATER": 3, "N_PACKED": 3, "HIGHEST": 126, "BLOCK": 1024},
-            {"p_words": I32},
-        )
-        for writes in (True, False)
-    },
-    "signal": (
-        signals.signal_kernel,
-        {"GENES": GENES, "N_PACKED": 3, "PAIRS": (4, 5), "EXACT": (2, 3), "WARM_ROWS": (0, 1),
-         "N_COLUMNS": 10, "N_ROWS": 7, "HIGHEST": 126, "INDEX_BARS": 1024, "DELAY": 1,
-         "IS_PART": True, "MEETS_OWN": True, "BLOCK": 256, "DENSE": 128},
-    ),
-    "exit": (bracket_exits.exit_kernel,
-        BRACKET | {"MEETS_OWN": True, "LEVERS": True, "SIGNALS": 32, "BLOCKS": 4}),
-    **{
-        f"ask, {is_sided}": (
-            answers.ask_kernel,
-            {"DELAY": 1, "MEETS_OWN": True, "SIDED": is_sided, "PAUSES": is_sided, "BLOCK": 256,
-             "BLOCKS": 64},
-            {"p_limits": I32, "p_pauses": I32},
-        )
-        for is_sided in (False, True)
-    },
+    "ask": (answers.ask_kernel, {"PAUSES": True, "BLOCK": 256, "BLOCKS": 64},
+        {"p_limits": I32, "p_pauses": I32}),
     **{
         f"answer, {levers}": (
             answers.answer_kernel,
-            {"DELAYED": not levers, "SIDED": levers, "LEVERED": levers, "PACKS": levers,
-             "SLOTS": 32, "SIGNALS": 64},
+            {"LEVERED": levers, "PACKS": levers, "SLOTS": 32, "SIGNALS": 64},
             {"p_flat": I32},
         )
         for levers in (False, True)
     },
     "gross": (answers.gross_kernel, {"KEEPS": True, "BLOCK": 32, "BLOCKS": 64},
         {"p_numbers": I32}),
-    "keep": (kept.keep_kernel,
-        {"DELAY": 1, "FINER": True, "KEEPS": True, "N_OUT": 19, "BLOCK": 64}),
     **{
         f"admit, {counted}": (
             kept.admit_kernel,
@@ -184,21 +136,15 @@ KERNELS = {
         )
         for counted in (False, True)
     },
-    "take": (take.take_kernel, {"DELAY": 0, "CARRIES": True, "FINER": True, "LANES": 32},
-        {"p_flat": I32}),
-    "price": (chain.price_kernel,
-        BRACKET | {"KEEPS_PRICES": True, "CARRIES": True, "FINER": True, "N_OUT": 19, "BLOCK": 64},
-        {"p_reasons": "*i8"}),
-    "fold": (chain.fold_kernel, {"CARRIES": True, "N_OUT": 19, "PAIRS": 8}),
-    "drawdown": (chain.drawdown_kernel, {"CARRIES": True, "N_OUT": 19, "BLOCK": 64}),
-    "spans": (merging.span_kernel, {"MEETS_OWN": True, "WINDOWS": 32, "STRETCH": 64}),
+    "drawdown": (chain.drawdown_kernel, {"N_OUT": 19, "BLOCK": 64}),
+    "spans": (merging.span_kernel, {"WINDOWS": 32, "STRETCH": 64}),
     **{
         f"keys, {is_sided}": (
             merging.key_kernel,
-            {"MEETS_OWN": True, "PARTED": is_sided, "SIDED": is_sided, "WINDOWS": 32, "BLOCK": 64},
-            {"p_list": listed},
+            {"SIDED": is_sided, "WINDOWS": 32, "BLOCK": 64},
+            {"p_list": I32},
         )
-        for is_sided, listed in enumerate((I64, I32))
+        for is_sided in (0, 1)
     },
     "order": (merging.order_kernel, {"TIES": True, "WINDOWS": 32, "SIDE": 64, "BLOCKS": 64}),
     "arrange": (merging.arrange_kernel, {"BLOCK": 256, "BLOCKS": 64}),
@@ -220,18 +166,16 @@ KERNELS = {
     "row": (trend_layers.row_kernel, {"REPEATS": True, "SEGMENT": 64, "LANES": 32}),
     **{
         f"codes, {moves}": (
-            kernels.encode_kernel,
-            {"MOVES": moves, "HIGHEST": 126, "BLOCK": 1024},
-            {"p_codes": "*u8"},
+            kernels.plane_kernel,
+            {"MOVES": moves, "HIGHEST": 254, "BITS": 8, "HALVES": 16},
         )
         for moves in (False, True)
     },
     **{
         f"compare by codes, {relation}": (
             kernels.compare_codes_kernel,
-            {"RELATION": relation, "BOTH": relation > 1, "IS_NOW": relation % 2, "HIGHEST": 126,
-             "LANES": 128},
-            {"p_codes": I64},
+            {"RELATION": relation, "BOTH": relation > 1, "IS_NOW": relation % 2,
+             "JOIN": relation % 3, "FROM": relation % 3, "HIGHEST": 254, "BITS": 8, "LANES": 128},
         )
         for relation in range(4)
     },

@@ -32,7 +32,7 @@ def test_a_lane_that_hangs_ends_in_an_error_and_nothing_is_asked_after_it(monkey
     monkeypatch.setattr(faults, "_LOST", [])
     lane, stream = Lane(torch.device("cpu")), Hanging()
     lane._stream = stream
-    lane._ticket = Ticket(Sent(np.zeros((1, 1)), (), None, np.zeros((1, 1, 1))), None)
+    lane._ticket = Ticket(Sent(np.zeros((1, 1)), (), None, np.zeros((1, 1, 1))))
     finish = device_errors(lane.finish)
     with pytest.raises(DeviceLostError, match="300 s"):
         finish()
@@ -56,11 +56,11 @@ def test_a_lane_whose_wait_was_interrupted_is_waited_for_again():
 
     class Buffers:
         def read(self, out, account):
-            return 7, False
+            return 7
 
     lane = Lane(torch.device("cpu"))
-    lane._stream, lane.work = Interrupted(), Buffers()
-    lane._ticket = ticket = Ticket(Sent(np.zeros((1, 1)), (), None, np.zeros((1, 1, 1))), None)
+    lane._stream, lane.outcomes = Interrupted(), Buffers()
+    lane._ticket = ticket = Ticket(Sent(np.zeros((1, 1)), (), None, np.zeros((1, 1, 1))))
     with pytest.raises(KeyboardInterrupt):
         lane.finish()
     assert lane.holds(ticket)
