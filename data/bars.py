@@ -118,15 +118,14 @@ class Bars:
         is_simulated: Whether a program invented the market.
         notes: One line for each repair, assumption or warning.
         extra: Further columns by name, each [T] finite or NaN: what was known at a bar's close.
-        dated: Names of those of `extra` that follow the clock, such as a rate with the time from
-            which it was known; each of the others is aligned, it belongs to its bar.
+        dated: Names of extra columns that follow the clock, such as a rate with the time from
+            which it was known; each other column is aligned, it belongs to its bar.
         zone: IANA zone of the source's clock: its days and weeks are those that bars merge into.
         open_gaps: Gaps in open hours, of these bars and others before and after; None where no
             closed hours are known.
-        finer: Shorter bars of the same market, by which those that touch something are read; None
-            where they are read as a whole.
-        payments: Payments by the name of their column; those that no position of these bars could
-            pay are dropped.
+        finer: Shorter bars of the same market, which order the touches within a bar; None where
+            bars are read as a whole.
+        payments: Payments by the name of their column; payments outside the bars are dropped.
 
     Raises:
         BarsError: With the first five offending rows and the option that repairs them.

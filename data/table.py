@@ -53,7 +53,7 @@ class LoadOptions:
 
     Args:
         timeframe: Duration of the bars wanted, such as ``1h``; None for that of the source.
-        source_timeframe: Duration of the source's own bars, for those whose steps do not show it;
+        source_timeframe: Duration of the source's own bars, where its steps do not show it;
             None for what the source states or its steps show.
         stamped: At which end of a bar its time lies, ``open`` or ``close``.
         tz: IANA zone of times that name none, also with a shift such as ``America/New_York+7h``;

@@ -159,21 +159,17 @@ def find_doubtful(
 
     Also True if a number of the file settles that dots begin decimals.
     """
-    numbers = [name for name in dict.fromkeys(names) if kinds[name] in (FLOAT, COUNT)]
+    numbers = {name: kinds[name] for name in names if kinds[name] in (FLOAT, COUNT)}
     texts = {name: bare_numbers(head.column(name).combine_chunks()) for name in numbers}
-    floats = [name for name in numbers if kinds[name] == FLOAT]
-
-    def is_large(name: str) -> bool:
-        return bool(pc.max(columns.column(name)).as_py() >= THOUSAND)
-
+    large = {name for name in numbers if pc.max(columns.column(name)).as_py() >= THOUSAND}
     is_settled = any(
-        pc.any(pc.match_substring_regex(text, SETTLED)).as_py() for text in texts.values()
-    ) or any(is_large(name) for name in numbers if kinds[name] == COUNT)
-    doubtful = [
-        name
-        for name in floats
-        if (not len(texts[name]) or all_match(texts[name], f"^{DOTTED}$")) and not is_large(name)
-    ]
+        (name in large and kind == COUNT)
+        or pc.any(pc.match_substring_regex(texts[name], SETTLED)).as_py()
+        for name, kind in numbers.items()
+    )
+    floats = [name for name, kind in numbers.items() if kind == FLOAT]
+    may_part = [n for n in floats if not len(texts[n]) or all_match(texts[n], f"^{DOTTED}$")]
+    doubtful = [name for name in may_part if name not in large]
     return (doubtful if is_settled or not doubtful else floats), is_settled
 
 

@@ -1,4 +1,4 @@
-"""Bars from a Parquet file; what its pages unpack to is known before a row is read.
+"""Bars from a Parquet file; the size of its unpacked pages is known before a row is read.
 
 Rows that were no file are sources while they are held, and a run keeps them as such a file.
 """
