@@ -84,7 +84,7 @@ SPARE_SHARE = 8
 """One part in so many is allocated beyond what is asked for, because populations differ."""
 
 MOST_KEPT = 2**17
-"""Individuals; scratch of more, above 74 MB, is given back after each pass."""
+"""Individuals; scratch of more is given back after each pass."""
 
 
 class SearchWorkspace:

@@ -6,25 +6,17 @@ below those of the place. Words are sorted digit by digit, the lowest one first,
 above then by comparison, with shrinking gaps. On an AMD EPYC (Zen 4) numpy's own sort of 65,536
 such words takes four times as long.
 
-*Ranks*: individuals come in lexicographic order, so that none is dominated by a later one. Two
-ways:
-
-*In order*, of two and three objectives. Of each front only the staircase is kept: those of its
-members that no other of it dominates in the last two objectives. If no member of a front dominates
-an individual then none of a later front does, so the first such front is found by halving.
-
-*In blocks*, of many with three objectives, so that only the second and the third are compared.
-Individuals have places in the order of the second, cut into blocks of `BLOCK`. The individuals that
-dominate one have places in its block or in one before it.
+*Ranks*: individuals come in lexicographic order, so that none is dominated by a later one, and only
+the second and the third objective are compared. Individuals have places in the order of the second,
+cut into blocks of `BLOCK`. The individuals that dominate one have places in its block or in one
+before it.
 
 - Blocks before: a table knows the least third objective that each front has up to a block. It
   rises from front to front, so that the fronts with a dominating member are simply counted.
 - The own block: all earlier members are compared.
 
-Both are loops of fixed length without a branch, many comparisons at a time, where a search in
-staircases guesses wrong at every other step. The table grows with fronts times blocks; where it
-would not fit, staircases do better anyway, because many fronts are short ones. For the first front
-alone, the table is one number a block, of its members alone.
+Both are loops of fixed length without a branch, many comparisons at a time. The table grows with
+fronts times blocks. For the first front alone it is one number a block, of its members alone.
 
 *Crowding*: going through all in the order of one objective, each front is met in that order too.
 The neighbours of a member are the members of its front that were met last and that are met next.
@@ -32,17 +24,13 @@ The neighbours of a member are the members of its front that were met last and t
 Places are unsigned here, so that no access looks whether one is counted from the end.
 
 Sources: Shell, "A high-speed sorting procedure", 1959; gaps of 5/11 by Gonnet and Baeza-Yates,
-"Handbook of algorithms and data structures", 1991. Zhang, Tian, Cheng and Jin, "An efficient
-approach to nondominated sorting for evolutionary multiobjective optimization", 2015, for the search
-over fronts; the staircases are those of Kung, Luccio and Preparata, "On finding the maxima of a set
-of vectors", 1975.
+"Handbook of algorithms and data structures", 1991.
 """
 
 import numpy as np
 import numpy.typing as npt
 
 from engine.runtime.compiling.addresses import declare_loop, declare_part
-from engine.runtime.compiling.loops import compiled_unlocked
 
 Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
@@ -61,12 +49,6 @@ Bools = npt.NDArray[np.bool_]
 Unsigned = npt.NDArray[np.uint64]
 
 ZERO, ONE, TWO = np.uint64(0), np.uint64(1), np.uint64(2)
-FIRST_SIZE = np.uint64(8)
-"""Steps that a staircase has space for at first; the space doubles when it is full."""
-
-START, LENGTH, SIZE = ZERO, ONE, TWO
-"""Rows of the table of fronts: where a staircase begins, its steps, and its space."""
-
 Levels = npt.NDArray[np.int32]
 
 BLOCK_BITS = 6
@@ -77,8 +59,8 @@ WIDTH_BITS = 4
 WIDTH = 1 << WIDTH_BITS
 """Fronts that are compared at a time."""
 
-MOST_ENTRIES = 1 << 22
-"""Most entries of the table; 16 MiB."""
+MOST_ENTRIES = 1 << 26
+"""Most entries of the table; 256 MiB, of which fronts that there are take their part."""
 
 FURTHEST = np.int32(2**31 - 1)
 NONE_ABOVE, NEXT = np.int32(0), np.int32(1)
@@ -236,92 +218,6 @@ def thin_orders(
             before = value if is_left else before
             last += is_left
     return last
-
-
-def rank_in_order(columns: Floats, order: Places, most: int) -> tuple[Places, Bools]:
-    """Number of the front of each individual [P], at most `most`, and flags of repeats [P].
-
-    By objectives [O, P], O 2 or 3, and a lexicographic order [P], the earlier of equals first.
-    """
-    count = len(order)
-    ranks, is_copy = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.bool_)
-    # A staircase of s steps has had spaces of 8, 16, ... up to less than 2 s + 8 steps.
-    steps = np.empty((2, 20 * count))
-    fronts = np.empty((3, min(most, count)), dtype=np.uint64)
-    sweep_fronts(columns, order, most, steps, fronts, ranks, is_copy)
-    return ranks, is_copy
-
-
-@compiled_unlocked
-def sweep_fronts(
-    columns: Floats, order: Places, most: int, steps: Floats, fronts: Unsigned,
-    ranks: Places, is_copy: Bools,
-) -> None:  # fmt: skip
-    """Rank individuals; see `rank_in_order`, whose results the last two arguments receive.
-
-    `steps` [2, 20 P] is scratch: the last objective but one, rising within a staircase, and the
-    last one, falling. `fronts` [3, N] is scratch of rows `START`, `LENGTH` and `SIZE`, N the lesser
-    of `most` and P.
-    """
-    last_but_one, last = np.uint64(columns.shape[0] - 2), np.uint64(columns.shape[0] - 1)
-    used, n_fronts, rank, before = ZERO, ZERO, ZERO, ZERO
-    for i in range(order.size):
-        p = np.uint64(order[i])
-        y, z = columns[last_but_one, p], columns[last, p]
-        is_same = i > 0 and columns[ZERO, p] == columns[ZERO, before]
-        is_same = is_same and y == columns[last_but_one, before] and z == columns[last, before]
-        is_copy[p], before = is_same, p
-        if is_same:
-            ranks[p] = rank
-            continue
-        rank, high, at = ZERO, n_fronts, used
-        while rank < high:
-            middle = (rank + high) >> ONE
-            start = fronts[START, middle]
-            above, end = start, start + fronts[LENGTH, middle]
-            # Halved until `above` is the first step beyond y.
-            while above < end:
-                half = (above + end) >> ONE
-                if steps[ZERO, half] <= y:
-                    above = half + ONE
-                else:
-                    end = half
-            if above > start and steps[ONE, above - ONE] <= z:
-                rank = middle + ONE
-            else:
-                high, at = middle, above
-        ranks[p] = rank
-        if rank == np.uint64(most):
-            continue
-        if rank == n_fronts:
-            fronts[START, rank], fronts[LENGTH, rank], fronts[SIZE, rank] = used, ZERO, FIRST_SIZE
-            at, used, n_fronts = used, used + FIRST_SIZE, n_fronts + ONE
-        elif fronts[LENGTH, rank] == fronts[SIZE, rank]:
-            start = fronts[START, rank]
-            for k in range(fronts[LENGTH, rank]):
-                steps[ZERO, used + k] = steps[ZERO, start + k]
-                steps[ONE, used + k] = steps[ONE, start + k]
-            fronts[START, rank], fronts[SIZE, rank] = used, TWO * fronts[SIZE, rank]
-            at, used = at + used - start, used + fronts[SIZE, rank]
-        start = fronts[START, rank]
-        end = start + fronts[LENGTH, rank]
-        # The new step takes the place of its dominated ones.
-        if at > start and steps[ZERO, at - ONE] == y:
-            at -= ONE
-        kept = at
-        while kept < end and steps[ONE, kept] >= z:
-            kept += ONE
-        fronts[LENGTH, rank] = end - start + ONE + at - kept
-        if kept == at:
-            while kept < end:
-                steps[ZERO, end], steps[ONE, end] = steps[ZERO, end - ONE], steps[ONE, end - ONE]
-                end -= ONE
-        else:
-            to = at + ONE
-            while to < kept < end:
-                steps[ZERO, to], steps[ONE, to] = steps[ZERO, kept], steps[ONE, kept]
-                to, kept = to + ONE, kept + ONE
-        steps[ZERO, at], steps[ONE, at] = y, z
 
 
 def rank_in_blocks(columns: Floats, orders: Places) -> tuple[Places, Bools] | None:

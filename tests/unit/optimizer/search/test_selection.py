@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from optimizer.search.compiled import choosing, fronts
 from optimizer.search.compiled.choosing import choose_survivors, keep_compromises
 from optimizer.search.compiled.contributions import CELLS, MOST
-from optimizer.search.compiled.fronts import argsort_objectives, rank_in_order, rising_orders
+from optimizer.search.compiled.fronts import rising_orders
 from optimizer.search.generation import Floats, Population, empty_population
 from optimizer.search.selection import (
     ARCHIVE_ROUNDS,
@@ -155,12 +155,6 @@ def rank_feasible(objectives):
     return rank_individuals(objectives, np.zeros(len(objectives))).ranks.tolist()
 
 
-def sweep_ranks(objectives):
-    """The same by the sweep, which three objectives have where there are too many fronts."""
-    columns = in_columns(objectives)
-    return rank_in_order(columns, argsort_objectives(columns, 1)[0], len(objectives))[0].tolist()
-
-
 @pytest.mark.parametrize("count", [0, 1, 2, 63, 1000, 20_000])
 @each("seed", range(12))
 def test_rising_orders_are_those_of_a_stable_sort(seed, count):
@@ -181,7 +175,7 @@ def test_ranks_best_and_copies_are_as_defined(seed, kind, n_objectives):
     objectives = draw_objectives(kind, count, n_objectives, seed)
     ranks = rank_feasible(objectives)
     if n_objectives in (2, 3):
-        assert moocore.pareto_rank(objectives).tolist() == ranks == sweep_ranks(objectives)
+        assert moocore.pareto_rank(objectives).tolist() == ranks
         assert moocore.is_nondominated(objectives).tolist() == is_nondominated(objectives).tolist()
     assert [rank == 0 for rank in ranks] == first_front(objectives).tolist()
     violations = np.random.default_rng(seed).integers(0, 2, count).astype(np.float64)
