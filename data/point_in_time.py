@@ -14,8 +14,7 @@ from data.checks import Floats, Ints, format_time
 from data.errors import DataError
 from data.providers.numbers import read_numbers
 from data.providers.parquet_file import open_capped, read_capped
-from data.providers.source_file import first_line, open_unchanged, refuse_expanded
-from data.providers.text_source import unpack
+from data.providers.source_file import first_line, open_unchanged, refuse_expanded, unpack
 from data.table import LARGEST_SOURCE_BYTES
 from data.timeframe import MINUTE_NS
 from data.zones import LocalZone, localise

@@ -34,8 +34,16 @@ from data.providers.columns import (
 from data.providers.markets import PRICE, TICKER, name_market_columns, part_market
 from data.providers.numbers import COMMA, DOTTED, NUMBER, SETTLED, bare_numbers, note_dots, to_array
 from data.providers.shapes import Columns, name_columns, suggest_columns
-from data.providers.source_file import first_line, label, open_path, open_unchanged, refuse_rows
-from data.providers.text_source import Text, TextPart, open_text
+from data.providers.source_file import (
+    Text,
+    TextPart,
+    first_line,
+    label,
+    open_path,
+    open_text,
+    open_unchanged,
+    refuse_rows,
+)
 from data.providers.time_forms import all_match
 from data.table import LoadOptions, RawTable
 

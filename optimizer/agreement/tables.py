@@ -13,8 +13,16 @@ from typing import Any
 from xml.etree import ElementTree
 
 from data.providers.kinds import GZIP, ZIP, is_spreadsheet
-from data.providers.source_file import first_line, label, open_path, open_unchanged
-from data.providers.text_source import UNPACKING, TextPart, open_text, unpack
+from data.providers.source_file import (
+    UNPACKING,
+    TextPart,
+    first_line,
+    label,
+    open_path,
+    open_text,
+    open_unchanged,
+    unpack,
+)
 from optimizer.errors import ConfigError
 
 MOST_BYTES = 200_000_000

@@ -82,7 +82,7 @@ WRITES = {
 def test_a_full_disk_under_a_file(command, recordings, monkeypatch):
     """The line names the file and the limit; what was there stays, and no draft is left."""
     recordings.copy("noise")
-    monkeypatch.setattr("data.providers.text_source.SPOOLED_BYTES", 1000)
+    monkeypatch.setattr("data.providers.source_file.SPOOLED_BYTES", 1000)
     Path("bars.csv.gz").write_bytes(gzip.compress(Path("bars.csv").read_bytes()))
     for asked, name in WRITES.items():
         with limit_file_size(20):
