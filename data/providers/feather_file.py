@@ -22,7 +22,7 @@ from data.table import LoadOptions, RawTable
 FORM = "Feather"
 
 DICTIONARY_BATCH, RECORD_BATCH, HEADER, WORDS = 2, 3, 2, 1
-LENGTH, BUFFERS, COMPRESSION = 0, 2, 3
+BUFFERS, COMPRESSION = 2, 3
 FOOTER_DICTIONARIES, FOOTER_BATCHES = 2, 3
 BLOCK = struct.Struct("<qi4xq")
 """Position of a message in a file: its offset, the bytes of its head, those of its body."""
