@@ -10,7 +10,7 @@ from threading import Thread
 
 
 def end_with_server() -> None:
-    """End this process and its children once nobody holds standard input."""
+    """End this process and its children once standard input has no holder."""
     os.read(0, 1)
     os.killpg(0, signal.SIGKILL)
 

@@ -174,14 +174,14 @@ def _place(listed: TradeList, bars: Bars, zone: str | None, where: str) -> Place
 
 
 def _end_trades(theirs: PlacedTrades, end: int) -> PlacedTrades:
-    """The same as of bar `end`, at which those that leave later are open."""
+    """The same as of bar `end`, at which later exits are open."""
     is_later = theirs.exit_bar >= end
     exit_bar = np.where(is_later, end - 1, theirs.exit_bar)
     return replace(theirs, exit_bar=exit_bar, is_open=theirs.is_open | is_later)
 
 
 def _refuse_other_market(case: Case, where: str) -> None:
-    """Refuse a list whose prices no bar has come near."""
+    """Refuse a list with prices that no bar has come near."""
     low, high = float(case.bars.low.min()), float(case.bars.high.max())
     prices = np.concatenate([case.theirs.entry, case.theirs.exit])
     prices = prices[~np.isnan(prices)]

@@ -1,4 +1,4 @@
-"""Trades of another program and of a ledger in bars, and those that are equal."""
+"""Trades of another program and of a ledger in bars, and equal ones."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -131,7 +131,7 @@ def find_bars(time_ns: Ints, bars: Bars) -> Ints:
 def list_ours(ledger: Ledger, *, has_parts: bool) -> Ours:
     """Trades of a ledger.
 
-    With `has_parts` each part of a position is a trade, those that leave together being one.
+    With `has_parts` each part of a position is a trade; parts that leave together are one.
     """
     columns: Any = (ledger.exit_bar, ledger.exit, ledger.reason)
     places = np.arange(len(ledger))

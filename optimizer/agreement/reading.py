@@ -212,7 +212,7 @@ class Times(NamedTuple):
 
 
 def read_times(cells: Sequence[str]) -> Times | None:
-    """Times of a column whose cells all are times or empty; else None.
+    """Times of a column of times and empty cells; None of another.
 
     Where a date may begin with its day or its month, the reading in which fewer times step back
     counts, as lists are in the order of time, or in the opposite one.
@@ -307,7 +307,7 @@ class RowKind(NamedTuple):
 
 
 def read_pairs(table: Table, low: float, high: float, where: str) -> TradeList | None:
-    """Trades of a table with two rows each; None where it is no such table.
+    """Trades of a table with two rows each; None of another table.
 
     `low` and `high` are the bars' lowest and highest price. Where entries or longs cannot be told
     from exits and shorts, the table is refused.

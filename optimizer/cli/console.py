@@ -27,7 +27,7 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 class Lines(Console):
-    """A console that takes text as it is, and also whole lines, whose words it never breaks."""
+    """A console that takes text as it is, and also whole lines, in which it breaks no word."""
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__(
@@ -39,7 +39,7 @@ class Lines(Console):
         )
 
     def render_str(self, text: str, **style: Any) -> Text:  # noqa: ANN401 - as the library has it
-        """A text that a console was given, as one that commands no terminal."""
+        """A text without signs that command a terminal."""
         return super().render_str(printable(text), **style)
 
     def say(self, text: str, style: str | None = None) -> None:

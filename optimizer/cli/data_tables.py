@@ -99,7 +99,7 @@ def collect_facts(bars: Bars) -> dict[str, object]:
 
 
 def print_inspected(inspected: Sequence[Inspection], *, as_json: bool) -> None:
-    """Print what is wrong with sources, and what holds of the others."""
+    """Print problems of sources, and facts of the others."""
     if as_json:
         print_json(
             [

@@ -1,6 +1,6 @@
 """Flags made from the fields of `RunConfig`, which describe a knob in one place; help by sections.
 
-Also what a shell may complete after a flag: runs, strategies, and the choices of a knob.
+Also the completions of a shell after a flag: runs, strategies, and the choices of a knob.
 """
 
 import inspect
@@ -282,7 +282,7 @@ Records = list[tuple[str, str]]
 
 
 class Sectioned(TyperCommand):
-    """A command whose knobs are shown by sections, those that are not everyday with --help-all."""
+    """A command that shows its knobs by sections, seldom ones with --help-all."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - the library's own
         """Write arguments, the command's own flags, then knobs by section."""

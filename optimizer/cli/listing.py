@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from optimizer.cli.console import plain_table, stdout
 from optimizer.cli.shared import Order
 from optimizer.formatting import fraction, number
-from optimizer.grades import GRADE_RANKS, GRADE_WORDS, Grade
+from optimizer.grades import GRADE_RANKS, Grade
 from optimizer.store.labels import Labels
 from optimizer.store.listing import RunSummary
 
@@ -15,7 +15,7 @@ DATED, WIDE = 100, 140
 ONLY_DATED, ONLY_WIDE = ("date", "tags"), ("strategy", "done", "front", "expected")
 
 ORDERS: dict[Order, Callable[[RunSummary], float | None]] = {
-    "verdict": lambda run: GRADE_RANKS.get(_find_grade(run)),
+    "verdict": lambda run: GRADE_RANKS.get(run.grade),
     "strength": lambda run: run.strength,
     "return": lambda run: run.total_return,
     "trades": lambda run: run.trades,
@@ -37,7 +37,7 @@ def choose_runs(
     chosen = [
         run
         for run in runs
-        if grade in (None, _find_grade(run))
+        if grade in (None, run.grade)
         and (symbol is None or symbol.casefold() in (name.casefold() for name in run.symbols))
         and all(Labels(run.tags).has(tag) for tag in tags)
     ]
@@ -45,7 +45,7 @@ def choose_runs(
 
 
 def print_runs(runs: Sequence[RunSummary]) -> None:
-    """Print runs, a line each, then their labels, drift, and what is damaged."""
+    """Print runs, a line each, then their labels, drift and damage."""
     _print_table(runs)
     _print_labels(runs)
     for run in runs:
@@ -62,11 +62,6 @@ def _sort_runs(runs: Sequence[RunSummary], order: Order) -> list[RunSummary]:
         return list(runs)
     numbers = {run.id: value(run) for run in runs}
     return sorted(runs, key=lambda run: (numbers[run.id] is None, -(numbers[run.id] or 0.0)))
-
-
-def _find_grade(run: RunSummary) -> str:
-    """Grade of a finished run, an empty text of another."""
-    return "" if run.front_size is None else run.verdict or "not_judged"
 
 
 def _print_table(runs: Sequence[RunSummary]) -> None:
@@ -100,11 +95,9 @@ def _print_labels(runs: Sequence[RunSummary]) -> None:
 def _list_cells(run: RunSummary) -> dict[str, str]:
     """Texts of a line by heading; of a run without a result how far it has come."""
     done = f"{max(run.generations - 1, 0):,}/{number(run.planned)}"
-    unfinished = run.status if run.planned is None else f"{run.status} {done}"
-    grade = _find_grade(run)
     return {
         "run": run.id,
-        "verdict": GRADE_WORDS.get(grade, grade) or unfinished,
+        "verdict": run.state,
         "strategy": run.strategy or "",
         "bars": _name_bars(run),
         "done": done,

@@ -73,7 +73,7 @@ def relay_logs(loggers: Sequence[str], tell: Callable[[str], None]) -> Iterator[
 
 
 class _Teller(logging.Handler):
-    """Hands lines on; those that are marked so only once."""
+    """Hands lines on; marked ones only once."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         super().__init__()
@@ -126,7 +126,7 @@ def _send_again(
 
 @contextlib.contextmanager
 def handle_signals(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Hand signals to a handler, until the context ends; those that are ignored stay so."""
+    """Hand signals to a handler, until the context ends; ignored ones stay so."""
     before = {stop: signal.getsignal(stop) for stop in STOPS}
     heard = [stop for stop in STOPS if before[stop] is not signal.SIG_IGN]
     is_over = threading.Event()

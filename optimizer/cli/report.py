@@ -41,7 +41,7 @@ def report_run(
 
 
 def say_report(run: "Run", console: "Lines") -> None:
-    """Say where the report of a run is, where it has one."""
+    """Say where the report of a run is, if there is one."""
     from optimizer.store.files import REPORT
 
     if (run.path / REPORT).is_file():

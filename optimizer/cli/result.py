@@ -65,7 +65,7 @@ def front_tables(
     """The best known compromises: objectives, then as many metrics beside them as there is room.
 
     Of members by their numbers; objectives that are too wide for one table follow in others. `pick`
-    is marked, `expected` is the mean R of members of which it is known.
+    is marked, `expected` is the mean R of members with a known one.
     """
     first = next(iter(members.values()))
     known = {*BESIDE_OBJECTIVES, *first.metrics} - ({EXPECTED} if not expected else set())
@@ -81,7 +81,7 @@ def front_tables(
 
 
 def genes_tables(members: Mapping[int, Member], width: int = WIDTH_OF_A_FILE) -> list[Table]:
-    """The genes of the same individuals, in the same order; below each other what is too wide.
+    """The genes of the same individuals, in the same order; too wide tables below each other.
 
     None where the strategy has no genes.
     """
@@ -150,7 +150,7 @@ def metrics_table(candidate: Member) -> Table:
 def print_individual(
     console: Lines, candidate: Member, windows: Sequence[WindowDescription], over: str
 ) -> None:
-    """Print genes, and metrics below what they mean over several windows."""
+    """Print genes, and metrics below their meaning over several windows."""
     if candidate.genes:
         console.print()
         genes = {name: format_gene(value) for name, value in candidate.genes.items()}
@@ -162,7 +162,7 @@ def print_individual(
 
 
 def _format_metrics(part: Figures) -> dict[str, str]:
-    """Metrics in words, with the reason of those that are undefined."""
+    """Metrics in words, undefined ones with their reason."""
     return {
         name: f"undefined: {part.undefined[name].replace('_', ' ')}"
         if name in part.undefined
@@ -362,7 +362,7 @@ def _say_empty(console: Lines, result: RunResult) -> None:
 
 
 def print_answer(result: RunResult, judgement: Judgement | None) -> None:
-    """Print what a person looks for, as the last lines: verdict, pick, next step."""
+    """Print the last lines, which a person reads first: verdict, pick, next step."""
     console, facts = stdout(), summarize_result(result, judgement)
     console.print()
     print_verdict(console, facts)
@@ -398,7 +398,7 @@ def _print_front(
     *,
     is_whole: bool,
 ) -> None:
-    """Members and their genes, what was held out, and the first member window by window."""
+    """Members, their genes and held-out bars, and the first member window by window."""
     most, data = len(result.front) if is_whole else SHOWN_MEMBERS, result.data
     members = find_differing(result.front, result.objectives, pick, most)
     title = front_title(len(result.front), len(members), pick)
@@ -436,7 +436,7 @@ BY_WINDOW = ("trades", "sum_r", "sharpe_trade", "total_return", "max_drawdown")
 
 
 def print_ends(console: Lines, single: "Single") -> None:
-    """Print why trades ended, and what is doubtful about them."""
+    """Print the ends of trades, and doubts about them."""
     # It compiles, which showing a run does not need.
     from optimizer.run.backtest import describe_orders
 

@@ -84,7 +84,7 @@ def print_run(path: Path, *, is_whole: bool, as_json: bool) -> None:
 
 
 def _print_labels(console: Lines, labels: Labels) -> None:
-    """Print tags and note of a run, a line each where it has them."""
+    """Print tags and note of a run, a line each."""
     if labels.tags:
         console.say(f"tags {', '.join(labels.tags)}")
     if labels.note:
@@ -163,7 +163,7 @@ DEFAULT_SAMPLE = 500
 
 
 def write_table(path: Path, to: Path, *, what: What, sample: int | None) -> str:
-    """Write what a run recorded to a file, of the kind of its ending."""
+    """Write a table of a run to a file, of the kind of its ending."""
     if to.suffix != STUDY and to.suffix not in WRITERS:
         known = ", ".join([*WRITERS, STUDY])
         raise ConfigError(f"{to}: unknown kind of file; name it {known}; or .py, .pine with --as")
@@ -220,7 +220,7 @@ def write_program(
 
 
 def _load_judged_result(store: RunStore) -> tuple[RunResult, Judgement | None]:
-    """The result of a run that has one, with what was opened of it, and its judgement."""
+    """The result of a finished run, with opened bars, and its judgement."""
     result, judgement = read_opened_result(store)
     return result or require_result(store), judgement
 
@@ -310,7 +310,7 @@ MOST_LINES = 5
 
 
 def print_check(run: str, checked: "Checked", *, is_empty: bool) -> None:
-    """Print what was checked of a run in which nothing is wrong."""
+    """Print the checks of a run without a fault."""
     console = stdout()
     if checked.problems:
         return

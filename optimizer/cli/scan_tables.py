@@ -17,7 +17,7 @@ WIDE = 140
 
 
 def print_scan(console: Lines, scan: Scan, history: int) -> None:
-    """Print a line a symbol, so many of its last runs, what has changed, and totals."""
+    """Print a line a symbol, so many of its last runs, changes, and totals."""
     if scan.symbols:
         console.say(_format_symbols(scan.symbols, console.width))
         console.say("")

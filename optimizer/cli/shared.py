@@ -63,7 +63,7 @@ MOST = 10_000_000
 
 
 def command_group(text: str) -> typer.Typer:
-    """Commands under one word, of which `text` is the help."""
+    """Commands under one word; `text` is its help."""
     return typer.Typer(
         cls=AnsweringGroup,
         help=text,

@@ -47,7 +47,7 @@ HEADINGS = {
 
 
 def list_signatures() -> dict[str, dict[str, str]]:
-    """Every word as it is called and what it is, by what it makes; columns need no words."""
+    """Calls and meanings of all words, by kind; columns need no words."""
     signatures: dict[str, dict[str, str]] = {"Columns": {}, "Indicators": {}}
     for name in words.__all__:
         word = getattr(words, name)

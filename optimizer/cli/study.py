@@ -95,7 +95,7 @@ class _Journal(BaseJournalBackend):
 
 
 def _all_individuals(store: RunStore, front: Population) -> Recorded:
-    """All recorded individuals, and after them those that only polishing found."""
+    """All recorded individuals, and after them finds of polishing alone."""
     recorded = recorded_individuals(store)
     known = {genome.tobytes() for genome in recorded.population.genomes}
     is_new = np.array([genome.tobytes() not in known for genome in front.genomes], np.bool_)
@@ -145,7 +145,7 @@ def _build_distribution(gene: GeneRecord) -> BaseDistribution:
 def _list_attributes(
     population: Population, index: int, born: int, failure: str
 ) -> dict[str, object]:
-    """Generation, number, parents, operator and failure; what is unknown is left out."""
+    """Generation, number, parents, operator and failure, as far as known."""
     line = dict(zip(LINEAGE, population.lineage[index].tolist(), strict=True))
     known: dict[str, object] = {name: code for name, code in line.items() if code != UNKNOWN}
     if "operator" in known:
@@ -157,7 +157,7 @@ def _list_attributes(
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """Without Optuna's lines about what it creates, and about names of metrics being new there."""
+    """Without Optuna's lines about its files, and about names of metrics being new there."""
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:

@@ -266,7 +266,7 @@ def _session(member: ExportedMember, session: SessionExit | None) -> tuple[str, 
 
 
 def _functions(text: str) -> str:
-    """Functions that a text calls, and those that these call, in the order of their file."""
+    """Functions that a text calls, and all below them, in the order of their file."""
     blocks = asset("rows.pine").template.strip().split("\n\n")
     named = {block.split("(")[0]: block for block in blocks}
     needed: set[str] = set()

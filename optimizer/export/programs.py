@@ -28,7 +28,7 @@ ENDINGS = {
 def build_program(task: Task, genome: Floats, title: str, platform: str) -> str:
     """The text of a program that trades a genome [G], legal, by another platform's engine.
 
-    `title` says whose it is, `platform` is a name of `ENDINGS`.
+    `title` names the member, `platform` is a name of `ENDINGS`.
 
     Raises:
         ConfigError: When the strategy does what the platform cannot say.

@@ -96,7 +96,7 @@ def build_hold_curve(holding: Account, scale: float) -> Curve:
 
 
 def match_hold(holding: Account, curve: Curve) -> tuple[Curve | None, float]:
-    """Buying and holding at the volatility of a curve, and where it ends unscaled.
+    """Buying and holding at the volatility of a curve, and its end unscaled.
 
     None where one of them does not vary.
     """
@@ -105,7 +105,7 @@ def match_hold(holding: Account, curve: Curve) -> tuple[Curve | None, float]:
 
 
 def worst_drawdowns(curve: Curve, bar_times: Ints) -> list[Drawdown]:
-    """The deepest falls of equity, the deepest first; `bar_times` [T] are those that are counted.
+    """The deepest falls of equity, the deepest first, in bars that open at `bar_times` [T].
 
     Equity is known after each trade: a loss that was still open is in none.
     """

@@ -157,7 +157,7 @@ def build_member_rows(
 
 
 def _list_front_columns(run: Tables) -> Plain:
-    """The numbers that axes of the front may show, and those that they begin with."""
+    """Numbers for the axes of the front, and the first two."""
     others = run.objectives[1:]
     return {
         "axes": {"x": others[-1] if others else "trades", "y": run.objectives[0]},
@@ -304,7 +304,7 @@ def _load_within_room(run: Tables, chosen: Chosen) -> Iterator[tuple[int, Trades
 
 
 def _list_shown_series(run: Tables, trades: Trades) -> list[int]:
-    """Series whose prices are shown: those with the most trades of a member, in order."""
+    """Series with the most trades of a member, in order: their prices are shown."""
     counts = np.bincount(trades.series, minlength=len(run.series))
     return sorted(np.argsort(-counts, kind="stable")[:MOST_SERIES].tolist())
 
@@ -333,7 +333,7 @@ def _build_charts(
 
 
 def _lighten(chart: Chart) -> Chart:
-    """A chart whose values are float32: they are only drawn."""
+    """A chart with values in float32: they are only drawn."""
     data = [{**trace, "y": np.asarray(trace["y"], np.float32)} for trace in chart.data]
     return replace(chart, data=data)
 

@@ -95,7 +95,7 @@ def write_report(run: Tables, path: Path | None = None, member: int | None = Non
 
 
 def renew_report(run: Tables) -> Path | None:
-    """Write a run's report anew where it has one, which shows an older judgement."""
+    """Write a run's report anew: an older one shows an older judgement."""
     return write_report(run) if (run.path / REPORT).is_file() else None
 
 
@@ -114,7 +114,7 @@ def page_html(run: Tables, member: int | None = None) -> str:
 
 
 def render_charts(name: str, charts: Mapping[str, Chart], page: Mapping[str, object]) -> str:
-    """A page from the template of a name whose script only draws charts."""
+    """A page from the template of a name, with a script that only draws charts."""
     script = read_script("charts")
     rules = policy(script.encode(), load_plotly())
     return render_page(name, charts, rules, script, page=page)
@@ -212,7 +212,7 @@ def load_plotly() -> bytes:
 
 
 def read_script(name: str) -> str:
-    """The script of a page, behind those that all pages share."""
+    """The script of a page, behind the common ones of all pages."""
     return "".join(read_asset(f"{part}.js") for part in ("look", "packed", name))
 
 
@@ -408,7 +408,7 @@ OF_EVIDENCE = {
 
 
 def terms(run: Tables) -> dict[str, str]:
-    """Every term of a run's page and what it means, in the order of the alphabet."""
+    """Every term of a run's page and its meaning, in the order of the alphabet."""
     names = [str(name).removeprefix(HELD_OUT) for name in run.front.columns] if run.members else []
     definitions: Mapping[str, str] = {
         **{words(name): formula for name, formula in run.header.formulas.items()},

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def knee(objectives: Floats) -> int:
-    """The member whose objectives [F, O], minimised, lie closest to the best of each.
+    """The member with objectives [F, O], minimised, closest to the best of each.
 
     Objectives are scaled so that the front reaches from 0 to 1 in each; the distance is the
     ordinary one.
@@ -31,7 +31,7 @@ def by_weight(objectives: Floats, weights: Floats) -> int:
 
 
 def parse_weights(objectives: tuple[str, ...], weights: Mapping[str, float]) -> Floats:
-    """Weights in the order of objectives; those that are not named weigh nothing."""
+    """Weights in the order of objectives; missing ones weigh nothing."""
     unknown = sorted(set(weights) - set(objectives))
     if unknown:
         raise ConfigError(f"'{unknown[0]}' is no objective of the run: {', '.join(objectives)}")

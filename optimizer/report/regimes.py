@@ -36,7 +36,7 @@ class Regimes:
     def summarize(self, trades: Trades) -> dict[str, Ints | Floats]:
         """Number of trades, mean R and sum of R of each of `CELLS`; a mean of none is NaN.
 
-        Those on held-out bars are left out: what is shown beside each other was searched together.
+        Trades on held-out bars are left out: the table is of searched bars.
         """
         regime = np.empty(len(trades.r), np.int64)
         for number, regimes in enumerate(self.series):
@@ -71,7 +71,7 @@ def _classify(bars: Bars, window: Window) -> Ints:
 
 
 def _thirds(values: Floats, chosen: slice) -> Ints:
-    """Third in which each value lies, 0 to 2, of those that are chosen."""
+    """Third of the chosen values in which each value lies, 0 to 2."""
     borders = np.quantile(values[chosen], [1 / 3, 2 / 3])
     thirds: Ints = np.searchsorted(borders, values, side="left").astype(np.int64)
     return thirds

@@ -76,11 +76,7 @@ class Run(Tables):
         return self.labels.note
 
     def label(self, *tags: str, remove: Sequence[str] = (), note: str | None = None) -> None:
-        """Give the run tags, take some away, and set its note where one is named.
-
-        Raises:
-            ConfigError: When a text is more than a word, too long, or could command a terminal.
-        """
+        """Give the run tags of a word each, take some away, and set its note where one is named."""
         change_labels(self.path, add=tags, remove=remove, note=note)
 
     @cached_property
@@ -115,19 +111,9 @@ class Run(Tables):
         """A metric over two genes, of all feasible candidates in a cell the best.
 
         The data of `plot.heatmap`. What the search strove for is read from the record; any other
-        metric, and those of a lattice, are evaluated anew.
-
-        Args:
-            x: Gene from left to right.
-            y: Gene from top to bottom.
-            metric: An objective, or one of `engine.accounts.metrics.METRICS`.
-
-        Returns:
-            Columns are values of x, rows those of y; of a gene with many values they are middles of
-            ranges. NaN where no feasible candidate has the metric.
-
-        Raises:
-            ConfigError: When there is no such gene or metric.
+        metric of `engine.accounts.metrics.METRICS`, and those of a lattice, are evaluated anew.
+        Columns are values of the gene x, rows those of y; of a gene with many values they are
+        middles of ranges. NaN where no feasible candidate has the metric.
 
         >>> from optimizer import load_run
         >>> load_run(example).grid("ema_fast", "reward_r").shape[0] > 1
@@ -145,11 +131,8 @@ class Run(Tables):
     def power(self) -> PowerRecord:
         """Edges that this search would find on these bars, by searches with planted ones.
 
-        Searches that were made are not made again.
-
-        Raises:
-            StoreError: When the run is not finished, or cannot be judged by this version.
-            ConfigError: When no edge can be planted into its bars.
+        Searches that were made are not made again. `StoreError` where the run is not finished, or
+        cannot be judged by this version; `ConfigError` where its bars take no edge.
         """
         from optimizer.evidence.judge import measure_power
 
@@ -182,14 +165,7 @@ class Run(Tables):
         return pd.DataFrame(self.market_regimes.summarize(self.trade_columns(member)), index=index)
 
     def schedule_program(self, platform: str = "backtesting.py") -> str:
-        """The schedule that the run was judged by as a program of another platform.
-
-        Args:
-            platform: as `program` takes it.
-
-        Raises:
-            ConfigError: When there is none, or the platform cannot say what it does.
-        """
+        """The schedule by which the run was judged as a program, for a platform as in `program`."""
         from optimizer.export.programs import build_judged_schedule_program
 
         made = None if self.judgement is None else self.judgement.schedule
@@ -267,10 +243,7 @@ def compare_runs(**runs: Run) -> "pd.DataFrame":
     """A row a run with the same objectives: its members, those undominated, its hypervolume.
 
     Undominated are members that no member of another run dominates; the hypervolume is a share
-    of what all dominate together.
-
-    Raises:
-        ConfigError: When objectives, bars or costs differ.
+    of what all dominate together. `ConfigError` where objectives, bars or costs differ.
     """
     objectives = {run.objectives for run in runs.values()}
     formulas = [run.header.formulas for run in runs.values()]

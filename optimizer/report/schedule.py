@@ -41,7 +41,7 @@ def find_schedule(run: Tables) -> ScheduleRecord | None:
 
 
 def require_schedule(run: Tables) -> ScheduleRecord:
-    """The schedule of a run; refused where it was not judged by one."""
+    """The schedule of a run; refused without one."""
     made = find_schedule(run)
     if made is None:
         raise ConfigError(
@@ -156,7 +156,7 @@ def stitched_curve(run: Tables) -> Curve | None:
 
 
 def list_windows(markets: Markets, ranges: Sequence[Range]) -> list[Window]:
-    """Windows of recorded ranges; those whose bars are not there are left out."""
+    """Windows of recorded ranges; ranges without bars are left out."""
     return [window for span in ranges for window in _find_windows(markets, span)]
 
 

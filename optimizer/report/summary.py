@@ -172,7 +172,7 @@ def _describe_range(windows: Sequence[WindowDescription], timeframe: str) -> str
 
 
 def list_goals(objectives: Sequence[str], formulas: Iterable[str]) -> Iterator[Fact]:
-    """Objectives of a search, and formulas of those that have one."""
+    """Objectives of a search, and their formulas."""
     yield Fact("asked", "Objectives", ", ".join(name.replace("_", " ") for name in objectives))
     yield from (Fact("asked", "Formula", line) for line in formulas)
 
@@ -264,7 +264,7 @@ def list_figures(
 ) -> Iterator[Fact]:
     """Few numbers of a member that a reader looks for first.
 
-    `expected` is None where it is not known; a strategy that sizes trades has its leverage in other
+    `expected` is None if unknown; a strategy that sizes trades has its leverage in other
     figures.
     """
     values = {**member.objectives, **member.metrics}

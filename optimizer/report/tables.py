@@ -205,7 +205,7 @@ class Tables:
 
     @property
     def expected(self) -> ExpectedRecord | None:
-        """Mean R that the pick is expected to earn on other bars; None where it is not known.
+        """Mean R that the pick is expected to earn on other bars; None if unknown.
 
         >>> from optimizer import load_run
         >>> load_run(example).expected is None
@@ -214,7 +214,7 @@ class Tables:
         return None if self.pick is None else self.expect(self.pick.member)
 
     def expect(self, member: int) -> ExpectedRecord | None:
-        """Mean R that a member is expected to earn on other bars; None where it is not known."""
+        """Mean R that a member is expected to earn on other bars; None if unknown."""
         if self.result is None:
             return None
         number = require_place(f"run '{self.id}'", "member", member, len(self.members))
@@ -317,12 +317,7 @@ class Tables:
 
     @cached_property
     def task(self) -> Task:
-        """Settings of the run, with its bars.
-
-        Raises:
-            DataError: When the bars are gone.
-            StoreError: When they, or the strategy, are no longer those of the run.
-        """
+        """Settings of the run, with its bars; `DataError` or `StoreError` where those are gone."""
         with RunStore.open(self.path) as store:
             return restore_task(store, SHOW, self._flags)
 
@@ -366,7 +361,7 @@ class Tables:
         return columns
 
     def trades_of(self, members: Sequence[int]) -> Iterator[Trades]:
-        """Trades of several members, whose bars are read but once."""
+        """Trades of several members; bars are read but once."""
         genomes = self.genomes[[self.check_member(member) for member in members]]
         for genome, ledgers in zip(genomes, self.engine.ledgers(genomes), strict=True):
             details = list_details(self.task, genome, ledgers)
@@ -379,11 +374,8 @@ class Tables:
         open, UTC), bars_held, reason, the prices entry, stop, target, exit, the net result
         r and cost_r in units of risk, the numbers of its bars, side (1 for a long, -1 for a short)
         and last_stop, the stop in force at the exit; mfe_r and mae_r, how far the price went for
-        the trade and against it; legs, payments and sizes where there are such.
-
-        Raises:
-            ConfigError: When there is no such member.
-            DataError, StoreError: When the bars are gone, or are not those of the run.
+        the trade and against it; legs, payments and sizes where there are such. `DataError` or
+        `StoreError` where the bars are gone, or are not those of the run.
 
         >>> from optimizer import load_run
         >>> run = load_run(example)
@@ -411,12 +403,8 @@ class Tables:
     def program(self, member: int, platform: str = "backtesting.py") -> str:
         """A member as a program of another platform, with what differs there at its head.
 
-        Args:
-            member: Its number in the front.
-            platform: a name such as ``backtesting.py``, as ``runs export --as`` takes it.
-
-        Raises:
-            ConfigError: When there is no such member, or the platform cannot say what it does.
+        A platform is named as ``runs export --as`` does. `ConfigError` where it cannot say what the
+        member does.
         """
         from optimizer.export.programs import build_program
 
@@ -472,8 +460,7 @@ class Tables:
     def population(self, generation: int) -> "pd.DataFrame":
         """All individuals of a generation: their genes, objectives, and whether they are feasible.
 
-        Raises:
-            StoreError: When that generation was not recorded, or only its front was kept.
+        `StoreError` where that generation was not recorded, or only its front was kept.
         """
         import pandas as pd
 
@@ -510,17 +497,9 @@ class Tables:
     def importance(self, objective: str | None = None) -> "pd.DataFrame":
         """How much of an objective's variance over the recorded trials each gene explains.
 
-        It describes where this search went, and nothing of the market.
-
-        Args:
-            objective: Its name; the first one if None.
-
-        Returns:
-            A row a gene: its share alone, its share beyond the others, and what chance reaches of
-            either, see `optimizer.run.importance`.
-
-        Raises:
-            ConfigError: When there is no such objective, or too few trials.
+        It describes where this search went, and nothing of the market. A row a gene, of the first
+        objective if None is named: its share alone, its share beyond the others, and what chance
+        reaches of either, see `optimizer.run.importance`. `ConfigError` where trials are too few.
         """
         import pandas as pd
 

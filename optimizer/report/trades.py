@@ -239,7 +239,7 @@ def _divide_gains(r: Floats) -> float:
 
 
 def compute_cost_facts(trades: Trades, chosen: Bools, costs: Costs) -> CostFacts:
-    """Costs of the chosen [K] trades, and those that they could have borne.
+    """Costs of the chosen [K] trades, and bearable ones.
 
     Where a trade ends does not depend on costs, so that the same trades are simply dearer.
     """
@@ -341,7 +341,7 @@ class Aim(NamedTuple):
 
 
 def list_aims(trades: Trades, k: int) -> list[Aim]:
-    """Targets of trade k in their order, reached or not; none where it has none."""
+    """Targets of trade k in their order, reached or not."""
     end_ms, aims = float(trades.exit_ns[k] / 1e6), [Aim(float(trades.target[k]), 1.0, np.nan)]
     if legs := list_legs(trades.details):
         parts = ("target", "share", "time")

@@ -86,7 +86,7 @@ class ChainAccount:
     ) -> list[Standing | None]:
         """How each chain stands [C]; None without trades and without genes that signal.
 
-        `genome` [G] is the one whose signals count now; None where no entry does.
+        Signals of `genome` [G] count now; None where no entry does.
         """
         standings: list[Standing | None] = []
         for window, made in zip(self.windows, traded, strict=True):
@@ -105,7 +105,7 @@ class ChainAccount:
         traded: Sequence[TradedChain],
         standings: Sequence[Standing | None],
     ) -> list[tuple[int, ...] | None]:
-        """Places of chains that hold the room of each one's entry; None where it has room.
+        """Places of chains that hold the room of each one's entry; None with room.
 
         Arguments and result are those of `find_standings`.
         """

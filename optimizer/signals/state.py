@@ -39,7 +39,7 @@ def read_states(
 ) -> tuple[SymbolState, ...]:
     """State of an individual on the newest bar of each chain, with the trades on each.
 
-    `genome` [G] is the one whose signals count now; None where no entry does.
+    Signals of `genome` [G] count now; None where no entry does.
     """
     standings = account.find_standings(genome, traded)
     holders = account.find_holders(genome, traded, standings)

@@ -1,4 +1,4 @@
-"""A signal in words: its verdict, a block a symbol, and what the clock leaves out."""
+"""A signal in words: its verdict, a block a symbol, and bars beyond the clock."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -274,7 +274,7 @@ def _format_value(words: Mapping[str, str], level: EntryLevel | StopTrail) -> st
 
 
 def _add(words: str, known: float | str | None) -> str:
-    """Words with a time or a price in them; none where it is not known."""
+    """Words with a time or a price in them; none if unknown."""
     if known is None:
         return ""
     return words.format(known if isinstance(known, str) else format_price(known))

@@ -14,6 +14,7 @@ from unicodedata import normalize
 from data.errors import list_some
 from data.files import name_draft, open_ordinary, remove_drafts, strip_draft, sync_folder
 from optimizer.errors import StoreError
+from optimizer.grades import GRADE_WORDS
 from optimizer.printable import clean_text
 from optimizer.store.caveats import DRIFT, JUDGEMENT, RunAnswer, mapping_or_empty
 from optimizer.store.files import (
@@ -38,6 +39,9 @@ LATEST = "latest"
 
 LEFT_OUT = "left out"
 """Status of a run that is named in lists, with the reason, and found by its path alone."""
+
+JUDGED_NOW = "being judged"
+"""Status of a finished run that is owned and has no verdict yet."""
 
 _NO_FOLDER = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
@@ -94,6 +98,19 @@ class RunSummary:
     damaged: str = ""  # why it is left out, or cannot be trusted whole; empty for a sound run
     # Rank in the order of creation, 0 for older versions; None if unreadable.
     number: int | None = None
+
+    @property
+    def grade(self) -> str:
+        """Grade of a finished run, an empty text of another."""
+        is_over = self.front_size is not None and self.status != JUDGED_NOW
+        return (self.verdict or "not_judged") if is_over else ""
+
+    @property
+    def state(self) -> str:
+        """Grade in words, or how far a run without one has come."""
+        if self.grade or self.planned is None or self.status == JUDGED_NOW:
+            return GRADE_WORDS.get(self.grade, self.grade) or self.status
+        return f"{self.status} {max(self.generations - 1, 0):,}/{self.planned:,}"
 
 
 def list_runs(runs_dir: Path, read: Callable[[Path], RunSummary] | None = None) -> list[RunSummary]:

@@ -84,7 +84,7 @@ class Guard:
         await (response or self._app)(scope, receive, send_guarded)
 
     def _refuse(self, scope: Scope) -> Response | None:
-        """The answer to a request that may not ask; None where it may."""
+        """The answer to a request that may not ask; None for others."""
         headers = Headers(scope=scope)
         host, origin = headers.get("host", ""), headers.get("origin")
         if not self._is_own(host):
@@ -100,7 +100,7 @@ class Guard:
         return PlainTextResponse(f"{sentence}\n", 403)
 
     def _keep_token(self, scope: Scope) -> Response | None:
-        """A cookie with the token, and the same address without it, where it stands there."""
+        """A cookie with the token, and the address without it."""
         pairs = _list_parameters(scope)
         if scope["method"] != "GET" or TOKEN not in dict(pairs):
             return None

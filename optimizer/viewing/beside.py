@@ -150,7 +150,7 @@ def _draw_equity(picks: Sequence[PickDays]) -> Chart:
 
 
 def _draw_fronts(sides: Sequence[Side]) -> Chart | None:
-    """Fronts by the last and the first objective of the first run, of those that have both."""
+    """Fronts of runs with the last and the first objective of the first run, by these."""
     y, x = sides[0].run.objectives[0], sides[0].run.objectives[-1]
     alike = [side for side in sides if {x, y} <= set(side.run.objectives) and len(side.front)]
     data = []

@@ -8,9 +8,10 @@ from pathlib import Path
 from data.errors import list_some
 from optimizer.errors import StoreError
 from optimizer.formatting import fraction, number
-from optimizer.grades import GRADE_WORDS, GRADES
+from optimizer.grades import GRADE_RANKS
 from optimizer.store.files import DATABASE, LABELS, OWNER
 from optimizer.store.listing import (
+    JUDGED_NOW,
     RunSummary,
     find_status,
     list_runs,
@@ -45,9 +46,6 @@ WATCHED = (DATABASE, f"{DATABASE}-wal", OWNER, LABELS)
 """Files of a run without whose change its line stays."""
 
 MOST_SYMBOLS = 3
-
-JUDGED_NOW = "being judged"
-"""Status of a finished run that is owned and has no verdict yet."""
 
 Signature = tuple[object, ...]
 
@@ -113,13 +111,11 @@ def list_rows(runs: list[RunSummary]) -> list[object]:
 
 
 def _build_row(place: int, run: RunSummary) -> Mapping[str, object]:
-    is_graded = run.front_size is not None and run.status != JUDGED_NOW
-    grade = run.verdict or "not_judged" if is_graded else ""
-    rank = GRADES.index(grade) if grade in GRADES else -1
+    rank = GRADE_RANKS.get(run.grade, -1)
     symbols = list_some(run.symbols[:MOST_SYMBOLS], len(run.symbols))
     cells: tuple[tuple[str, object], ...] = (
         (run.id, place),
-        (GRADE_WORDS.get(grade, grade) or _describe_state(run), rank),
+        (run.state, rank),
         (run.strategy or "", None),
         (symbols or run.data or "", None),
         (number(run.strength), run.strength),
@@ -135,10 +131,10 @@ def _build_row(place: int, run: RunSummary) -> Mapping[str, object]:
         (run.note, None),
     )
     problem = "; ".join(filter(None, (run.damaged, run.drift and f"drift: {run.drift}")))
-    return {"id": run.id, "grade": grade, "status": run.status, "cells": cells, "problem": problem}
-
-
-def _describe_state(run: RunSummary) -> str:
-    if run.planned is None or run.status == JUDGED_NOW:
-        return run.status
-    return f"{run.status} {max(run.generations - 1, 0):,}/{run.planned:,}"
+    return {
+        "id": run.id,
+        "grade": run.grade,
+        "status": run.status,
+        "cells": cells,
+        "problem": problem,
+    }

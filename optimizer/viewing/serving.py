@@ -77,7 +77,7 @@ REFUSAL = "\r\n".join(
 
 
 class Connection(H11Protocol):
-    """A connection that showed the token in its first request, and what it sent already."""
+    """A connection that showed the token in its first request, with the bytes of that."""
 
     def __init__(self, server: uvicorn.Server, served: "set[Connection]", sent: bytearray) -> None:
         super().__init__(server.config, server.server_state, {})
@@ -122,7 +122,7 @@ class Connection(H11Protocol):
         self._unread = max(self._unread, unread)
 
     def end(self, *, is_late: bool = False) -> None:
-        """End it at once; where it does not read, the system forgets what it was sent as well."""
+        """End it at once; for a client that does not read, the system forgets unsent bytes too."""
         if is_late or self.transport.get_write_buffer_size():
             client = self.transport.get_extra_info("socket")
             client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -375,21 +375,13 @@ class _Quiet(uvicorn.Server):
 
 
 class RunServer:
-    """A server that listens already; `run` answers.
+    """A server of a folder of runs and one of forecasts that listens already; `run` answers.
 
-    Args:
-        runs: Folder of runs.
-        port: To listen at; any that is free if 0.
-        host: To listen on.
-        forecasts: Folder of forecasts.
+    At a port, any that is free if 0, or else it is refused.
 
     Attributes:
         address: To open, token included.
-        viewer: What answers.
         bound: Number of the host at which it listens.
-
-    Raises:
-        ConfigError: When it cannot listen there.
     """
 
     def __init__(

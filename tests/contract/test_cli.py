@@ -12,9 +12,8 @@ from engine.accounts.ledger import ACCUMULATORS
 from engine.batch import Engine
 from engine.devices import why_absent
 from optimizer.__main__ import PACKAGE, main
-from optimizer.cli.app import app
+from optimizer.cli.app import app, list_commands, list_flags
 from optimizer.cli.flags import EVERYDAY, SECTIONS, SELDOM
-from optimizer.cli.unknown import list_commands, list_flags
 from optimizer.config.run_config import RunConfig, format_flag, make_config, resolve_config
 from optimizer.goals.objectives import OBJECTIVES
 from optimizer.other_programs import OURS

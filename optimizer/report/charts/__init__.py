@@ -1,1 +1,1 @@
-"""Charts as plain data: what a plotting library draws, without the library."""
+"""Charts as plain data for a plotting library, without the library."""

@@ -103,11 +103,7 @@ class AccountCharts(RunCharts):
         return Chart("equity of the pick", "; ".join(ends), data, layout)
 
     def folds(self) -> Chart:
-        """Equity of one account that trades the pick of each fold in its test.
-
-        Raises:
-            ConfigError: When the run was not searched again in folds, or none of them traded.
-        """
+        """Equity of one account that trades the pick of each fold in its test."""
         run = self._run
         curve = stitched_curve(run)
         if curve is None:
@@ -119,11 +115,7 @@ class AccountCharts(RunCharts):
         return Chart("folds as one account", alt, data, _mark_borders(tested))
 
     def schedule(self) -> Chart:
-        """Equity of the account of all steps of a schedule, a line where each begins.
-
-        Raises:
-            ConfigError: When the run was not searched again through time.
-        """
+        """Equity of the account of all steps of a schedule, a line where each begins."""
         stitched = build_schedule_account(self._run)
         curve, dates = stitched.curve, stitched.dates_ns
         held, holding = _draw_held(stitched.holding, curve)
@@ -268,7 +260,7 @@ def draw_accounts(curves: Sequence[tuple[str, Curve]]) -> Chart:
 def monthly(years: Ints, table: Floats, label: str, held: Floats | None = None) -> Chart:
     """Months by year, each with its return; `table` is [Y, 13], as it is computed.
 
-    Beside each year [Y] that of buying and holding, unscaled, where it is known.
+    Beside each year [Y] that of buying and holding, unscaled, if known.
     """
     percent = 100.0 * (table if held is None else np.column_stack([table, held]))
     known = np.abs(percent[:, :12][np.isfinite(percent[:, :12])])

@@ -21,7 +21,7 @@ PATTERNS = {"shuffled": (draw.BLUE, ""), "mirrored": (draw.ORANGE, "/")}
 
 
 class EvidenceCharts(RunCharts):
-    """Charts of what a run's judgement has found."""
+    """Charts of a run's judgement."""
 
     def null(self) -> Chart:
         """Strengths of null searches, and of the pick; of null schedules where there are some."""
@@ -101,7 +101,7 @@ def null_strengths(
 ) -> Chart:
     """How strong the same search looks on markets without an edge, and the pick's own mark.
 
-    `noun` is what was made there: of schedules the mark is that of their stitched trades.
+    `noun` names searches or schedules; a schedule's mark is that of its stitched trades.
     `number_of` names the number that is compared; another one than strength is of no pick.
     """
     mark = "the pick" if noun == "searches" and number_of == "strength" else "here"

@@ -42,7 +42,7 @@ into how many ranges they are put then: smaller cells are mostly empty."""
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Candidates of a run and what they reach on the bars that were searched."""
+    """Candidates of a run and their values on the searched bars."""
 
     genomes: Floats  # [N, G]
     # [N] of one metric, in natural sign; NaN where it is undefined, and of infeasible ones,
@@ -93,7 +93,7 @@ def find_candidates(run: Tables, metric: str, most: int | None = None) -> Candid
 def choose_genes(
     candidates: Candidates, bounds: Floats, is_category: Sequence[bool]
 ) -> tuple[int, int] | None:
-    """The two genes that explain most of the values, else those that vary most; None of fewer.
+    """The two genes that explain most of the values, else vary most; None of fewer.
 
     `bounds` are [G, 2]; a category [G] has no order.
     """
@@ -227,9 +227,6 @@ class SearchCharts(RunCharts):
 
         Without genes the two that explain most of the metric, which is the first objective unless
         another is named.
-
-        Raises:
-            ConfigError: When there is no such gene or metric, or fewer than two genes vary.
         """
         run = self._run
         metric = metric or run.objectives[0]
@@ -250,7 +247,7 @@ def list_convergence(run: Tables) -> list[str]:
 
 
 def main_heat_map(run: Tables) -> Chart | None:
-    """The first objective over the two genes that matter most; None where it cannot be had."""
+    """The first objective over the two genes that matter most; None without bars or genes."""
     if is_lattice(run) and run.bars_problem:
         return None
     metric = run.objectives[0]

@@ -158,7 +158,7 @@ def _split_by_sample(trades: Trades) -> list[tuple[str, Bools, str]]:
     """In-sample and held-out trades apart, where there are both.
 
     For each part its name, which trades are in it, and its colour: empty for a single part,
-    which is coloured by what it shows.
+    which has the colours of its values.
     """
     if not trades.has_held_out:
         return [("", np.ones(len(trades), np.bool_), "")]

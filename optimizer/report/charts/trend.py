@@ -1,4 +1,4 @@
-"""The adaptive trend over time: classes, the row, votes of the families, and what they earned."""
+"""The adaptive trend over time: classes, the row, votes and earnings of the families."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
