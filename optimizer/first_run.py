@@ -1,4 +1,4 @@
-"""A program that compiles the loops of the search, of the reference, and of the judgement."""
+"""A program that compiles the loops of the search and of the reference."""
 
 import sys
 
@@ -9,7 +9,6 @@ from engine.accounts.costs import Costs
 from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer.config.settings import SearchSettings
-from optimizer.evidence.cscv import compare_halves
 from optimizer.search.evolution import Evolution
 from optimizer.search.generation import Evaluation, Floats
 from optimizer.search.selection import rank_individuals
@@ -17,7 +16,7 @@ from strategy import Gene, GenomeLayout, LessThan, find_strategy
 
 
 def main(first: str = "search") -> None:
-    """Compile the loops of the search, of the reference, and of the judgement.
+    """Compile the loops of the search and of the reference.
 
     Args:
         first: "search", or "reference" where that is waited for.
@@ -25,7 +24,6 @@ def main(first: str = "search") -> None:
     steps = [_search, _replay]
     for compile_loops in reversed(steps) if first == "reference" else steps:
         compile_loops()
-    compare_halves(*np.ones((3, 2, 2)))
     # Last, because most searches have three objectives.
     rank_individuals(np.ones((2, 2)), np.zeros(2))
 

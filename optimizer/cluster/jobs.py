@@ -25,8 +25,7 @@ from optimizer.cluster.address import parse_host
 from optimizer.cluster.cluster import Cluster, Made, made_here
 from optimizer.cluster.dask_client import own_address
 from optimizer.errors import ConfigError, LostError, OptimizerError
-from optimizer.evidence.jobs.executor import Runner, limit
-from optimizer.evidence.jobs.in_step import InStepSetup, Job, Result
+from optimizer.evidence.jobs.executor import InStepSetup, Job, Result, Runner, limit
 from optimizer.run.task import Task
 from optimizer.store.log_file import build_write_error
 from strategy.model import Strategy

@@ -9,13 +9,13 @@ Hansen, "A test for superior predictive ability", Journal of Business and Econom
 import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from data.checks import Floats, Ints
 from engine.runtime.machine import available_cores
-from optimizer.evidence.figures import Figure, Number, Why, encode_figures, make_undefined
+from optimizer.evidence.figures import Figure, Number, encode_figures, make_undefined
 from optimizer.evidence.returns import is_varying
 from optimizer.evidence.statistic import MOST_DOUBT, Around, Statistic, Weighed, choose_side
 from optimizer.search.randomness import draw_words, scale_to_index, scale_to_unit
@@ -46,7 +46,6 @@ class BootstrapRecord(Statistic):
     spa_lower: Number
     spa_p: Number  # the consistent p, shown first
     spa_upper: Number  # where hopeless trials count like others
-    why: Why = field(default_factory=dict)
 
     def list_rows(self, around: Around) -> Iterator[Weighed]:
         """The consistent p, for or against at 1 in 20."""

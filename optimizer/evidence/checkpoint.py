@@ -1,12 +1,10 @@
 """Rows of evidence: searches that were repeated, kept as they end, and found by their settings."""
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import Any, Generic, TypeVar
 
 from data.progress import Progress, Watch
-from optimizer.errors import StoreError
-from optimizer.evidence.statistic import RowSettings
 from optimizer.store import RunStore
 from optimizer.store.payload import Payload
 
@@ -29,18 +27,14 @@ Ended = Generator[tuple[Any, Row], None, None]
 class Checkpoint(Generic[Row]):
     """Rows of one question and settings, those of an interrupted judge among them.
 
-    Args:
-        store: Of the run, open for writing.
-        settings: Theirs.
-        kind: Their type.
-
     Attributes:
         known: By number; of those with the same number the newest.
     """
 
-    def __init__(self, store: RunStore, settings: RowSettings[Any], kind: type[Row]) -> None:
-        self._store, self._question = store, settings.question
-        self._settings = settings.payload()
+    def __init__(
+        self, store: RunStore, question: str, settings: Mapping[str, object], kind: type[Row]
+    ) -> None:
+        self._store, self._question, self._settings = store, question, settings
         rows = (
             kind.read(row)
             for name, row in store.evidence
@@ -53,34 +47,22 @@ class Checkpoint(Generic[Row]):
         self.known[row.number] = row
         self._store.add_evidence(self._question, {SETTINGS: self._settings, **row.payload()})
 
-    def list_missing(self, count: int) -> list[int]:
-        """Numbers of rows that are not known yet, of 0 up to a count."""
-        return [number for number in range(count) if number not in self.known]
+    def list_missing(self, numbers: Iterable[int]) -> list[int]:
+        """Some numbers with rows that are not known yet."""
+        return [number for number in numbers if number not in self.known]
 
-    def search_missing(
-        self, search: Callable[[Sequence[int]], Iterable[tuple[int, Row]]], count: int
-    ) -> None:
-        """Make rows in this process that are not known yet, and have them on disk."""
-        if missing := self.list_missing(count):
-            for _, row in search(missing):
-                self.add(row)
-            self._store.flush()
+    def complete(
+        self, numbers: Sequence[int], ended: Ended[Row], watch: Watch, phase: str
+    ) -> list[Row]:
+        """Rows of some numbers; `ended` makes the unknown ones, kept as they end."""
 
-    def complete(self, count: int, ended: Ended[Row], watch: Watch, part: str) -> list[Row]:
-        """Rows 0 up to a count; `ended` makes the unknown ones, kept as they end."""
-        watch(Progress(f"judging: {part}", len(self.known), count))
+        def tell() -> None:
+            known = len(numbers) - len(self.list_missing(numbers))
+            watch(Progress(phase, known, len(numbers)))
+
+        tell()
         with closing(ended):
             for _, row in ended:
                 self.add(row)
-                watch(Progress(f"judging: {part}", len(self.known), count))
-        return self.require(count)
-
-    def require(self, count: int) -> list[Row]:
-        """Rows 0 up to a count.
-
-        Raises:
-            StoreError: When one is missing.
-        """
-        if missing := self.list_missing(count):
-            raise StoreError(f"row {missing[0]} of '{self._question}' is missing")
-        return [self.known[number] for number in range(count)]
+                tell()
+        return [self.known[number] for number in numbers]

@@ -6,34 +6,127 @@ its own engine, so that neither waits for the other's Python.
 
 import logging
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from data.bars import Bars, Window
+from engine.accounts.costs import Costs
 from engine.batch import Engine
 from engine.devices import Device
 from engine.memory_plan import BESIDE_SHARE
-from engine.replay.threads import Replaying, replaying
+from engine.reference import Reference
+from engine.replay.threads import Indices, Replayed, Replaying, replaying, sharing_order
+from engine.runtime.compiling.forms import CompiledForm
 from engine.runtime.machine import available_cores
 from engine.runtime.shortage import offer_memory, withdraw_memory
 from engine.workload import GPU_START_S, Workload
 from optimizer.config.settings import EvidenceSettings
 from optimizer.errors import ConfigError
-from optimizer.evidence.folds import FoldPick, FoldSetup
-from optimizer.evidence.jobs.executor import MachineShare
-from optimizer.evidence.jobs.in_step import InStepSetup, Job, Result
+from optimizer.evidence.folds import FoldSetup
+from optimizer.evidence.jobs.executor import InStepSetup, Job, MachineShare, PartPick, Result
 from optimizer.evidence.jobs.machine import ThisMachine
-from optimizer.evidence.jobs.replaying import PROCESSES, replay_in_processes
-from optimizer.evidence.jobs.workers import JobProcess, Pool, WorkerLostError, pack
+from optimizer.evidence.jobs.workers import JobProcess, Pool, WorkerLostError, Workers, pack
 from optimizer.evidence.judge import build_plan
-from optimizer.evidence.plan import Plan
+from optimizer.evidence.judged_run import Plan
 from optimizer.run.genes_file import hash_genomes
 from optimizer.run.problem import Evaluator
 from optimizer.run.record import build_identity
 from optimizer.run.search import on_searched_bars
 from optimizer.run.task import Task, TaskEvaluator, local_evaluator
 from optimizer.search.generation import Floats
+from strategy.model import Strategy
+
+PROCESSES = 4
+"""With more, sending them bars takes as long as they save."""
+
+PARTS_PER_PROCESS = 2
+
+MOST_BARS = 100_000
+"""Of all series, which are sent with each job; of more a job has one series."""
+
+FEWEST_REPLAYS = 32
+"""Individuals and windows: fewer are replayed before processes have their bars."""
+
+FEWEST_INDIVIDUALS = 64
+"""Of long series, for the same reason."""
+
+
+class ReplayJob(NamedTuple):
+    """Some individuals in some windows, with the bars of these."""
+
+    individuals: Indices  # [N] their numbers
+    genomes: Floats  # [N, G]
+    numbers: tuple[int, ...]  # of the windows among all
+    series: tuple[Bars, ...]
+    windows: tuple[Window, ...]  # of these series
+
+
+def replay_job(spec: Strategy, costs: Costs, threads: int, job: ReplayJob) -> list[Replayed]:
+    """Replays of a job, with the numbers that its individuals and windows have here."""
+    form = CompiledForm()
+    reference = Reference(spec, job.series, job.windows, costs, form=form)
+    if threads > 1:
+        # All loops are compiled before threads ask for them.
+        reference.replay(job.genomes[0], [0])
+    with replaying(reference, job.genomes, threads) as replays:
+        return [
+            replayed._replace(
+                individual=int(job.individuals[replayed.individual]),
+                window=job.numbers[replayed.window],
+            )
+            for replayed in replays
+        ]
+
+
+@contextmanager
+def replay_in_processes(
+    pool: Pool, reference: Reference, genomes: Floats, threads: int
+) -> Iterator[Iterator[Replayed]]:
+    """`engine.replay.threads.replaying` by processes of a pool, if that is sooner done."""
+    jobs = [] if threads == 1 else _list_jobs(reference, genomes)
+    each = max(1, threads // PROCESSES) if _is_long(reference) else 1
+    run = partial(replay_job, reference.spec, reference.costs, each)
+    workers = Workers(run, min(PROCESSES, len(jobs)), pool)
+    if workers.alone:
+        with replaying(reference, genomes, threads) as replays:
+            yield replays
+        return
+    with workers.begin(jobs) as done:
+        yield chain.from_iterable(replays for _, replays in done)
+
+
+def _is_long(reference: Reference) -> bool:
+    return sum(map(len, reference.series)) > MOST_BARS
+
+
+def _list_jobs(reference: Reference, genomes: Floats) -> list[ReplayJob]:
+    """Jobs of processes: some individuals on all series, or all on one; none where threads do."""
+    series, windows = reference.series, reference.windows
+    everyone, all_numbers = np.arange(len(genomes)), tuple(range(len(windows)))
+    if not _is_long(reference):
+        if len(genomes) * len(windows) < FEWEST_REPLAYS:
+            return []
+        order = sharing_order(reference.spec, genomes)
+        parts = np.array_split(order, min(len(order), PROCESSES * PARTS_PER_PROCESS))
+        return [ReplayJob(part, genomes[part], all_numbers, series, windows) for part in parts]
+    # An account with limits replays all series together; a few threads share rows.
+    is_few = len(series) < PROCESSES or len(genomes) < FEWEST_INDIVIDUALS
+    if is_few or reference.costs.has_limits:
+        return []
+    jobs = []
+    for number, bars in enumerate(series):
+        own = tuple(k for k in all_numbers if windows[k].series == number)
+        alone = tuple(replace(windows[k], series=0) for k in own)
+        if own:
+            jobs.append(ReplayJob(everyone, genomes, own, (bars,), alone))
+    return jobs
+
 
 LOG = logging.getLogger(__name__)
 
@@ -41,69 +134,31 @@ FEWEST_CORES = 8
 """Of a host that makes folds beside the run: half of them are enough for its own search."""
 
 
-def search_folds(
-    setup: FoldSetup,
-    threads: int,
-    jobs: Sequence[int],
-    ask: Callable[[FoldPick | None], MachineShare],
-) -> None:
-    """Search for folds, in a process with an engine of its own.
+def search_folds(setup: FoldSetup, threads: int, share: MachineShare | None) -> dict[int, PartPick]:
+    """Picks of folds, by a process with an engine and so many processes of its own at most.
 
-    Args:
-        setup: Of the folds.
-        threads: Processes at most.
-        jobs: Of the setup.
-        ask: Gives room, once it is known, and takes each pick.
+    Without a share of the machine it only imports the library of its device.
     """
+    if share is None:
+        setup.task.device()
+        return {}
+    setup, jobs = share.give(setup), range(len(setup.splits))
     with Pool() as pool:
         pool.start(min(threads, len(jobs)))
-        # Its library is imported while the run prepares its own engine.
-        setup.task.device()
-        setup = ask(None).give(setup)
         engine = None if setup.task.config.device == "cpu" else setup.task.engine()
-        for _, pick in ThisMachine(pool).submit(setup, jobs, engine=engine):
-            ask(pick)
+        return dict(ThisMachine(pool).submit(setup, jobs, engine=engine))
 
 
 class ConcurrentFolds:
-    """Folds that have begun; it answers their process.
-
-    Args:
-        setup: Of the folds.
-        threads: Cores that they may use.
-        packed: `search_folds` with both.
-        worker: Does it.
-
-    Attributes:
-        work: Work of the run that they are of.
-    """
+    """Folds that a process searches for by `search_folds`, as packed, once there is room."""
 
     def __init__(self, setup: FoldSetup, threads: int, packed: bytes, worker: JobProcess) -> None:
-        self._setup, self._threads, self._worker = setup, threads, worker
+        self._setup, self._threads, self._packed, self._worker = setup, threads, packed, worker
         self.work, self._is_ended = setup.task.workload(), False
-        self._room: Future[MachineShare] = Future()
-        self._picks: dict[int, Future[FoldPick]] = {n: Future() for n in range(len(setup.splits))}
+        self._found: Future[dict[int, PartPick]] | None = None
         self._thread = ThreadPoolExecutor(1)
-        searching = self._thread.submit(worker.run, packed, [*self._picks], self._answer)
-        searching.add_done_callback(self._leave)
-
-    def _answer(self, pick: FoldPick | None) -> MachineShare | None:
-        """Room for the folds, once it is known; a pick is kept for who waits for it."""
-        if pick is None:
-            return self._room.result()
-        self._picks[pick.number].set_result(pick)
-        if all(found.done() for found in self._picks.values()):
-            # A process with a GPU takes a while to end, and has its memory until then.
-            self._worker.kill()
-        return None
-
-    def _leave(self, searching: "Future[None]") -> None:
-        """Give up picks that were not found."""
-        missing = [found for found in self._picks.values() if not found.done()]
-        if missing and not self._is_ended:
-            LOG.warning("folds beside the run failed (%r), and are searched", searching.exception())
-        for found in missing:
-            found.set_exception(WorkerLostError())
+        # While the run prepares its own engine.
+        self._thread.submit(worker.run, packed, None)
 
     def give_room(self, device: str, free_bytes: int) -> None:
         """Let the folds begin on a device with so much free memory for the run's engine.
@@ -111,37 +166,37 @@ class ConcurrentFolds:
         They end where memory runs short.
         """
         offer_memory(self._give_back)
-        self._room.set_result(MachineShare(device, self._threads, int(BESIDE_SHARE * free_bytes)))
+        share = MachineShare(device, self._threads, int(BESIDE_SHARE * free_bytes))
+        self._found = self._thread.submit(self._worker.run, self._packed, share)
+        # A process with a GPU takes a while to end, and has its memory until then.
+        self._found.add_done_callback(lambda _: self._worker.kill())
 
     def is_same_search(self, setup: InStepSetup[Any, Any]) -> bool:
         """True if a setup finds the picks of these folds."""
-        return isinstance(setup, FoldSetup) and _list_deciding(setup) == _list_deciding(self._setup)
+        if self._found is None or not isinstance(setup, FoldSetup):
+            return False
+        return _list_deciding(setup) == _list_deciding(self._setup)
 
     def results(
         self, jobs: Sequence[Any], submit: Callable[..., Iterable[tuple[Any, Any]]]
     ) -> Generator[tuple[Any, Any], None, None]:
-        """Picks of some folds as they come; failed ones are made after their process.
-
-        Args:
-            jobs: The folds.
-            submit: Makes those that are missing.
-        """
-        begun, missing = {self._picks[job]: job for job in jobs}, list(jobs)
+        """Picks of some folds; `submit` makes failed ones after their process."""
+        picks: Mapping[int, PartPick] = {}
+        assert self._found is not None
         try:
-            for found in as_completed(begun):
-                if found.exception() is None:
-                    missing.remove(begun[found])
-                    yield begun[found], found.result()
+            picks = self._found.result()
+        except Exception as error:
+            if not self._is_ended:
+                LOG.warning("folds beside the run failed (%r), and are searched", error)
         finally:
             self.end()
-        if missing:
+        yield from ((job, picks[job]) for job in jobs if job in picks)
+        if missing := [job for job in jobs if job not in picks]:
             yield from submit(missing)
 
     def end(self) -> None:
         """End their process, whatever it does."""
         self._is_ended = True
-        # A thread that waits for room waits no longer.
-        self._room.cancel()
         self._worker.kill()
         self._thread.shutdown()
         self._worker.end()
@@ -157,10 +212,6 @@ class SpareCores(ThisMachine):
     """This machine, whose spare cores search for the folds of a plan during the run's search.
 
     Leaving it ends running folds. Nothing begins on few cores, or with limited memory or time.
-
-    Args:
-        pool: As of `ThisMachine`.
-        plan: Of the judgement that follows the run.
     """
 
     def __init__(self, pool: Pool, plan: Plan) -> None:
@@ -191,7 +242,7 @@ class SpareCores(ThisMachine):
         except ConfigError:
             # The judgement reports it.
             return
-        setup, threads = FoldSetup(planned, splits, warm_start), max(cores // 2, 1)
+        setup, threads = FoldSetup(planned, splits, warm_start=warm_start), max(cores // 2, 1)
         if splits and (packed := pack(partial(search_folds, setup, threads))):
             with suppress(WorkerLostError):
                 self._begun = ConcurrentFolds(setup, threads, packed, self._pool.take())

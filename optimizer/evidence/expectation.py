@@ -44,13 +44,6 @@ WITHIN = 1.2816
 """Deviations to each side that hold eight of ten."""
 
 
-class Estimate(NamedTuple):
-    """A mean and its deviation."""
-
-    mean: float
-    deviation: float
-
-
 @dataclass(frozen=True)
 class YearRecord(Payload):
     """Gain a year that goes with an expected mean R: of the account, compounded; else R."""
@@ -117,11 +110,8 @@ def expect(
 ) -> ExpectedRecord | None:
     """Expectation of a member, never above its own mean R; None where nothing is known of it.
 
-    Args:
-        mean_r: Of its trades on the searched bars.
-        strength: Of them.
-        nulls: Strengths of null searches on shuffled bars, None of an empty front.
-        folds: All folds together, which count without null searches.
+    It follows from strengths of null searches on shuffled bars, None of an empty front; without
+    them from all folds together. Mean R and strength are those of the searched bars.
 
     >>> found = expect(0.8, 4.0, [1.5, 2.0, 2.5])
     >>> found.headline, found.range
@@ -156,12 +146,9 @@ class AccountPart(NamedTuple):
 def expect_year(
     growth: float, parts: Sequence[AccountPart], alike: Sequence[Sequence[float]] = ((1.0,),)
 ) -> YearRecord:
-    """Growth a year of an account with parts that earn their expectation.
+    """Growth a year of an account with parts that earn their expectation, where `growth` is shown.
 
-    Args:
-        growth: That is shown.
-        parts: Of it.
-        alike: Correlations of their days; estimates from the same bars err together.
+    `alike` are correlations of the parts' days: estimates from the same bars err together.
 
     >>> found = expect(0.8, 4.0, [1.5, 2.0, 2.5])
     >>> expect_year(0.5, [AccountPart(found, 40, 0.01)]).describe()
@@ -203,12 +190,8 @@ def build_part(
 ) -> AccountPart | None:
     """Part of an account; None where the share that one R is of it is not known.
 
-    Args:
-        expected: Of a trade.
-        trades: Number a year; None where no year is known.
-        growth: Of an account of it alone a year, as shown.
-        stake: Share that one R is; None where trades are sized otherwise: growth says it then,
-            unless it is a loss where R are a gain.
+    Trades and growth are those of a year, as shown, of an account of it alone. Where trades are
+    not sized by a `stake`, growth says the share, unless it is a loss where R are a gain.
     """
     if trades is None or growth is None:
         return None
@@ -218,21 +201,15 @@ def build_part(
     return None if stake is None else AccountPart(expected, trades, stake)
 
 
-def weigh_nulls(strength: float, nulls: Sequence[float]) -> Estimate:
+def weigh_nulls(strength: float, nulls: Sequence[float]) -> tuple[float, float]:
     """Strength of a member that is left after selection, and its deviation."""
     typical = fmean(nulls)
     odds = math.exp(min((strength - typical - EVEN_AHEAD) / SOFTNESS, 700.0))
     edge = odds / (1 + odds)
     with_edge, without = strength - SELECTED * typical, -COSTS
-    return Estimate(
-        edge * with_edge + (1 - edge) * without,
-        math.sqrt(
-            edge * SPREAD_OF_EDGE**2
-            + (1 - edge) * SPREAD_OF_NONE**2
-            + edge * (1 - edge) * (with_edge - without) ** 2
-            + variance(nulls) / len(nulls)
-        ),
-    )
+    spread = edge * SPREAD_OF_EDGE**2 + (1 - edge) * SPREAD_OF_NONE**2
+    spread += edge * (1 - edge) * (with_edge - without) ** 2 + variance(nulls) / len(nulls)
+    return edge * with_edge + (1 - edge) * without, math.sqrt(spread)
 
 
 def _format(value: float) -> str:

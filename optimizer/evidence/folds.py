@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice, pairwise
-from math import ceil, comb
+from math import ceil
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
@@ -12,24 +12,26 @@ import numpy as np
 from data import Window
 from data.checks import Floats
 from engine.accounts.ledger import Ledger
-from optimizer.evidence.checkpoint import Checkpoint, Numbered
+from optimizer.evidence.checkpoint import Checkpoint
 from optimizer.evidence.figures import Figure, Number, Why, encode_figures, make_undefined
-from optimizer.evidence.jobs.in_step import OnWindows
+from optimizer.evidence.jobs.executor import OnWindows, PartPick
 from optimizer.evidence.out_of_sample import OutOfSample, Unseen, measure_out_of_sample
-from optimizer.evidence.pick import ask_pick, compute_strength
+from optimizer.evidence.pick import compute_strength
 from optimizer.evidence.returns import compute_efficiency, sum_days
-from optimizer.evidence.splits import Split, list_paths, scale_min_trades
-from optimizer.evidence.statistic import Around, RowSettings, Statistic, Weighed, shorten
+from optimizer.evidence.splits import Split, list_paths
+from optimizer.evidence.statistic import Around, Statistic, Weighed, shorten
 from optimizer.formatting import format_count
 from optimizer.store.payload import OPTIONAL, Payload
 from strategy.gene import GeneText
 from strategy.genes import GenomeLayout
 
 if TYPE_CHECKING:
-    from engine.batch import Engine
     from optimizer.evidence.judged_run import JudgedRun
-    from optimizer.run.problem import Asking, EngineProblem
     from optimizer.run.task import Task
+
+
+FOLD, CPCV = "fold", "cpcv"
+"""Names of rows of folds and of combinatorial splits."""
 
 
 @dataclass(frozen=True)
@@ -66,14 +68,14 @@ class FoldsRecord(OutOfSample):
     train: int  # groups that each is trained on
     purge: int  # bars cut from the end of training
     rows: tuple[FoldRow, ...]
-    trades: int
-    closing_days: int
-    mean_r: Number
-    strength: Number
-    psr: Number
     drift: Number
     embargo: int = 0
-    why: Why = field(default_factory=dict)
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        """Settings that decide the searches of folds."""
+        anchored, count = self.kind == "anchored", len(self.rows)
+        return {"folds": count, "train": self.train, "purge": self.purge, "anchored": anchored}
 
     def list_rows(self, around: Around) -> Iterator[Weighed]:
         """All folds together, how many gained, and symbols that some do not test."""
@@ -90,26 +92,6 @@ class FoldsRecord(OutOfSample):
             f"{gained} gained.{untested}",
             self.find_side(around.tries),
         )
-
-
-@dataclass(frozen=True)
-class FoldSettings(RowSettings[FoldsRecord]):
-    """Settings that decide the searches of folds."""
-
-    what: ClassVar[str] = "settings of folds"
-    question: ClassVar[str] = "fold"
-    part: ClassVar[str] = "folds"
-    noun: ClassVar[str] = "fold"
-
-    folds: int
-    train: int  # groups that each is trained on
-    purge: int  # bars cut from the end of training
-    anchored: bool
-
-    def is_stated(self, recorded: FoldsRecord, count: int) -> bool:
-        """See `RowSettings`."""
-        cut = recorded.train, recorded.purge
-        return self == FoldSettings(len(recorded.rows), *cut, recorded.kind == "anchored")
 
 
 @dataclass(frozen=True)
@@ -132,65 +114,15 @@ class PathsRecord(Statistic):
 
 
 @dataclass(frozen=True)
-class PathSettings(RowSettings[PathsRecord]):
-    """Settings that decide the searches of combinatorial splits."""
-
-    what: ClassVar[str] = "settings of combinatorial splits"
-    question: ClassVar[str] = "cpcv"
-    part: ClassVar[str] = "cpcv"
-    noun: ClassVar[str] = "combinatorial split"
-
-    cpcv: str  # how many groups, and how many are tested at a time
-    purge: int  # bars cut from training before a test
-    embargo: int  # bars cut from training after a test
-
-    def is_stated(self, recorded: PathsRecord, count: int) -> bool:
-        """See `RowSettings`."""
-        return recorded.splits == comb(*map(int, self.cpcv.split(",")))
-
-
-@dataclass(frozen=True)
-class FoldPick(Numbered):
-    """Pick of the search of one split; None where its front was empty."""
-
-    what: ClassVar[str] = "a fold"
-
-    number: int
-    genome: tuple[float, ...] | None
-
-
-@dataclass(frozen=True)
-class FoldSetup(OnWindows[FoldPick]):
+class FoldSetup(OnWindows):
     """Setup that re-searched splits have in common."""
 
-    task: "Task"
     splits: tuple[Split, ...]  # training and test windows
-    warm_start: Floats | None = None
-    engine: "Engine | None" = None
 
     @property
     def trainings(self) -> list[tuple[Window, ...]]:
-        """Windows of each training."""
+        """See `OnWindows`."""
         return [split.train for split in self.splits]
-
-    def build_task(self, job: int) -> "Task":
-        """Task of one training, on bars that end with it."""
-        # A record is read without a search.
-        from optimizer.run.search import on_other_bars
-
-        markets, train = self.task.markets, self.splits[job].train
-        fewest = scale_min_trades(self.task.config.min_trades, train, markets.windows)
-        return on_other_bars(self.task, markets.series, train, min_trades=fewest)
-
-    def search(self, job: int, task: "Task", problem: "EngineProblem") -> "Asking[FoldPick]":
-        """Search one training; its caller evaluates."""
-        from optimizer.run.search import search_again
-
-        outcome = yield from search_again(task, problem, self.warm_start)
-        if not len(outcome.front):
-            return FoldPick(job, None)
-        pick = yield from ask_pick(task, self.windows[job], outcome.front.genomes)
-        return FoldPick(job, None if pick is None else tuple(pick.genome.tolist()))
 
 
 def replay_pick(
@@ -209,9 +141,8 @@ def begin_folds(run: "JudgedRun") -> Callable[[], FoldsRecord] | None:
     plan, task = run.plan, run.task
     if not run.walks:
         return None
-    purge = plan.choose_purge(task)
-    settings = FoldSettings(plan.folds, plan.train_groups, purge, plan.anchored)
-    find = _begin_searches(run, settings, run.walks, run.device)
+    settings = plan.fold_settings(task)
+    find = _begin_searches(run, FOLD, settings, run.walks, run.device)
     return lambda: build_folds_record(task, run.walks, find("folds"), settings)
 
 
@@ -220,27 +151,34 @@ def search_paths(run: "JudgedRun") -> PathsRecord | None:
     plan, task = run.plan, run.task
     if plan.groups is None:
         return None
-    purge, embargo = plan.choose_purge(task), plan.choose_embargo(task)
-    settings = PathSettings(",".join(map(str, plan.groups)), purge, embargo)
-    find = _begin_searches(run, settings, run.combinations, None)
+    settings = {
+        "cpcv": ",".join(map(str, plan.groups)),
+        "purge": plan.choose_purge(task),
+        "embargo": plan.choose_embargo(task),
+    }
+    find = _begin_searches(run, CPCV, settings, run.combinations, None)
     return build_paths_record(task, run.combinations, find("combinatorial splits"), *plan.groups)
 
 
 def _begin_searches(
-    run: "JudgedRun", settings: RowSettings[Any], splits: tuple[Split, ...], used: str | None
-) -> Callable[[str], list[FoldPick]]:
+    run: "JudgedRun",
+    question: str,
+    settings: Mapping[str, object],
+    splits: tuple[Split, ...],
+    used: str | None,
+) -> Callable[[str], list[PartPick]]:
     """Searches of splits that are not known yet begin; the call waits for their picks.
 
     `used` as of `Executor.submit`.
     """
-    kept, count = Checkpoint(run.store, settings, FoldPick), len(splits)
-    setup = FoldSetup(run.again, splits, run.warm_start)
-    ended = run.executor.submit(setup, kept.list_missing(count), engine=run.engine, used=used)
-    return lambda part: kept.complete(count, ended, run.watch, part)
+    kept, numbers = Checkpoint(run.store, question, settings, PartPick), range(len(splits))
+    setup = FoldSetup(run.again, splits, warm_start=run.warm_start)
+    ended = run.executor.submit(setup, kept.list_missing(numbers), engine=run.engine, used=used)
+    return lambda part: kept.complete(numbers, ended, run.watch, f"judging: {part}")
 
 
 def build_folds_record(
-    task: "Task", splits: Sequence[Split], picks: Sequence[FoldPick], settings: FoldSettings
+    task: "Task", splits: Sequence[Split], picks: Sequence[PartPick], settings: Mapping[str, Any]
 ) -> FoldsRecord:
     """Folds for people and JSON."""
     series, rows, ledgers, windows = task.markets.series, [], list[Ledger](), list[Window]()
@@ -269,20 +207,16 @@ def build_folds_record(
         task.spec.layout, [None if p.genome is None else np.array(p.genome) for p in picks]
     )
     return FoldsRecord(
-        kind="anchored" if settings.anchored else "rolling",
-        train=settings.train,
-        purge=settings.purge,
+        kind="anchored" if settings["anchored"] else "rolling",
+        train=settings["train"],
+        purge=settings["purge"],
         rows=tuple(rows),
-        trades=unseen.trades,
-        closing_days=unseen.closing_days,
-        **encode_figures(
-            mean_r=unseen.mean_r, strength=unseen.strength, psr=unseen.psr, drift=moved
-        ),
+        **unseen.encode(drift=moved),
     )
 
 
 def build_paths_record(
-    task: "Task", splits: Sequence[Split], picks: Sequence[FoldPick], count: int, tests: int
+    task: "Task", splits: Sequence[Split], picks: Sequence[PartPick], count: int, tests: int
 ) -> PathsRecord:
     """Strengths of the paths through combinatorial splits: N `count` groups, `tests` at a time."""
     parts: dict[tuple[int, int], Sequence[Ledger]] = {}

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -11,10 +11,10 @@ from data.errors import describe_unwritten
 from data.files import taking_turns
 from engine.certificate import data_hash
 from optimizer.errors import ConfigError, StoreError
-from optimizer.evidence.figures import Number, Why, encode_figures
+from optimizer.evidence.figures import Number
 from optimizer.evidence.folds import Range
 from optimizer.evidence.out_of_sample import OutOfSample, Unseen, measure_out_of_sample
-from optimizer.evidence.statistic import Around, RowSettings, Weighed
+from optimizer.evidence.statistic import Around, Weighed
 from optimizer.formatting import format_count
 from optimizer.run.tables import newest_front
 from optimizer.store import RunStore
@@ -24,7 +24,6 @@ from optimizer.store.payload import OPTIONAL, Payload
 from optimizer.store.result import (
     DataDescription,
     Figures,
-    RunResult,
     WindowDescription,
     load_result,
     overlap,
@@ -47,17 +46,11 @@ class HeldOutRecord(OutOfSample):
     """The pick on bars that the search had not seen, and how often such bars were looked at."""
 
     looks: int
-    trades: int
-    closing_days: int
-    mean_r: Number
-    psr: Number
     members: tuple[Figures, ...] = ()  # figures there of every member, by number
     # Some metrics of each member in all windows, searched on and held out.
     by_window: tuple[Mapping[str, tuple[Number, ...]], ...] = ()
-    why: Why = field(default_factory=dict)
     # True if the steps of the run's schedule traded there, not the pick.
     by_steps: Annotated[bool, OPTIONAL] = False
-    strength: Number = None  # of all trades
 
     def list_rows(self, around: Around) -> Iterator[Weighed]:
         """The pick there, and how many fronts looked at such bars."""
@@ -70,21 +63,6 @@ class HeldOutRecord(OutOfSample):
             "such bars.",
             self.find_side(self.looks),
         )
-
-
-@dataclass(frozen=True)
-class LookSettings(RowSettings[HeldOutRecord]):
-    """Settings that decide looks at held-out bars: none."""
-
-    question: ClassVar[str] = OPENED
-    part: ClassVar[str] = "held_out"
-    noun: ClassVar[str] = "look"
-    place: ClassVar[str] = " at held-out bars"
-    also: ClassVar[tuple[str, ...]] = ("--open",)
-
-    def is_stated(self, recorded: HeldOutRecord, count: int) -> bool:
-        """See `RowSettings`."""
-        return True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,11 +103,8 @@ def build_held_out_record(
 ) -> HeldOutRecord:
     """Record of the front on held-out bars; the look is recorded before anything is seen.
 
-    Args:
-        run: Whose pick was named before.
-        known: Looks at these bars, as `check_open` found them.
-        judged: Records of earlier judgements of the run.
-        go_on: Measures trades there of the run's schedule, in place of those of the pick.
+    `known` looks are those of `check_open`, `judged` are records of earlier judgements. Trades are
+    those of the pick, or of the run's schedule, as `go_on` measures them.
 
     Raises:
         StoreError: When the look cannot be recorded.
@@ -164,12 +139,10 @@ def build_held_out_record(
     described = describe_individuals(task, engine, genomes)
     return HeldOutRecord(
         looks=count,
-        trades=unseen.trades,
-        closing_days=unseen.closing_days,
         members=tuple(member.held_out for member in described if member.held_out is not None),
         by_window=tuple(member.by_window for member in described),
         by_steps=go_on is not None,
-        **encode_figures(mean_r=unseen.mean_r, psr=unseen.psr, strength=unseen.strength),
+        **unseen.encode(),
     )
 
 
@@ -255,25 +228,18 @@ def record_looks(
     return seen.union(known)
 
 
-class SearchCount:
-    """Distinct fronts that were searched on bars of a run."""
-
-    def __init__(self, result: RunResult) -> None:
-        self._searched, self._fronts = result.data.searched, {result.front_hash}
-
-    def __len__(self) -> int:
-        return len(self._fronts)
-
-    def add(self, other: Mapping[str, object]) -> None:
-        """Count the result of another run, if it was searched on some of these bars."""
-        try:
-            # Its members are not read: they take three times as long.
-            data, front = DataDescription.read(other.get("data")), other.get("front_hash")
-        except StoreError:
-            # A run that cannot be read was searched all the same, on bars that are not known.
-            return
-        if isinstance(front, str) and overlap(data.searched, self._searched):
-            self._fronts.add(front)
+def count_search(
+    searched: Sequence[WindowDescription], fronts: set[str], other: Mapping[str, object]
+) -> None:
+    """Add the front of another run's result, if it was searched on some of these bars."""
+    try:
+        # Its members are not read: they take three times as long.
+        data, front = DataDescription.read(other.get("data")), other.get("front_hash")
+    except StoreError:
+        # A run that cannot be read was searched all the same, on bars that are not known.
+        return
+    if isinstance(front, str) and overlap(data.searched, searched):
+        fronts.add(front)
 
 
 def list_bar_ranges(windows: Iterable[WindowDescription]) -> tuple[Range, ...]:

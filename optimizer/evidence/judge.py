@@ -11,21 +11,19 @@ from data.errors import DataError
 from data.progress import Progress, Watch
 from data.shell import quote_word, write_command
 from engine.errors import DeviceError
-from engine.runtime.machine import available_cores
 from optimizer.config.run_config import OF_MACHINE, RunConfig, format_flag
 from optimizer.config.settings import EvidenceSettings, check_schedule
 from optimizer.errors import LostError, StoppedError, StoreError, WriteError
-from optimizer.evidence.betting import DEFAULT_SEARCHES
+from optimizer.evidence.betting import DEFAULT_SEARCHES, FEWEST_SEARCHES
 from optimizer.evidence.folds import begin_folds, search_paths
-from optimizer.evidence.holdout import SearchCount, build_held_out_record, check_open
+from optimizer.evidence.holdout import build_held_out_record, check_open, count_search
 from optimizer.evidence.jobs.executor import Executor
 from optimizer.evidence.jobs.machine import ThisMachine, find_gpu
 from optimizer.evidence.jobs.workers import Pool
-from optimizer.evidence.judged_run import JudgedRun
+from optimizer.evidence.judged_run import JudgedRun, Plan
 from optimizer.evidence.judgement import (
     Judgement,
     add_verdict,
-    estimate_judge_seconds,
     list_unstated,
     read_judgement,
     read_judgements,
@@ -34,7 +32,6 @@ from optimizer.evidence.ledger import read_ledger
 from optimizer.evidence.lookahead import build_causal_record
 from optimizer.evidence.null import NullSetup, build_null_record
 from optimizer.evidence.null_markets import Keep
-from optimizer.evidence.plan import Plan
 from optimizer.evidence.power import PowerRecord
 from optimizer.evidence.power_searches import build_power_record
 from optimizer.evidence.robust import build_robust_record
@@ -67,14 +64,9 @@ def build_plan(
     pick: int | None = None,
     is_open: bool = False,
 ) -> Plan:
-    """Plan by the knobs; a part of an earlier judgement is not made again unless named.
+    """Plan by all knobs; a part of an earlier judgement is not made again unless a person named it.
 
-    Args:
-        settings: All knobs.
-        named: Those that a person gave.
-        earlier: Newest judgement of the run; one of another pick does not count.
-        pick: Number of another member than the strongest.
-        is_open: Whether to look at held-out bars.
+    The newest judgement counts, and none of another pick. Further arguments are as of `Plan`.
     """
     check_schedule(settings)
     if earlier is not None and pick is not None:
@@ -113,13 +105,13 @@ def judge_run(
 
     Args:
         path: The run.
-        plan: Parts that are asked for.
-        flags: Say where the data is now, if it has moved.
+        plan: Parts of the judgement.
+        flags: Places of the data, if it has moved.
         watch: Callback of progress.
         just: Engine and trials of the search, where this process has just made it. A search without
-            trials is repeated; but one whose trials are too many to keep only where it was not
-            just made, to see that this version finds the same front.
-        executor: Where whole searches are made; the cores of this machine if None.
+            trials is repeated, to see that this version finds the same front; one just made with
+            too many trials to keep is not.
+        executor: Maker of whole searches; the cores of this machine if None.
 
     Raises:
         StoreError: When the run is not finished, is owned, or cannot be judged by this version.
@@ -130,15 +122,16 @@ def judge_run(
         found, earlier = Judgement(verdict=Verdict("not_judged", "")), read_judgements(store)
         if len(run.result.gone) < len(run.front):
             found = _collect_evidence(run, found, earlier)
-        fits, place, count = recorded_fits(store), store.path.resolve(), SearchCount(run.result)
-        ledger = read_ledger(place.parent, place.name, found.wealth, fits, count.add)
+        fits, place, fronts = recorded_fits(store), store.path.resolve(), {run.result.front_hash}
+        look = partial(count_search, run.result.data.searched, fronts)
+        ledger = read_ledger(place.parent, place.name, found.wealth, fits, look)
         # Some were counted in another folder where the run is a copy, or are removed since.
-        searches = max(len(count), *(judgement.searches for judgement in earlier), 0)
+        searches = max(len(fronts), *(judgement.searches for judgement in earlier), 0)
         judgement = add_verdict(
             replace(found, searches=searches, fits=fits, ledger=ledger),
             run.result,
             store.path,
-            seconds=_estimate_seconds(run, found),
+            seconds=_estimate_seconds(run),
             is_warm_started=run.warm_start is not None,
         )
         store.flush()
@@ -226,13 +219,7 @@ def measure_power(
 ) -> PowerRecord:
     """Measure how large an edge the search of a finished run would find; every search is recorded.
 
-    It becomes part of the newest judgement, where there is one.
-
-    Args:
-        path: The run.
-        flags: Say where the data is now, if it has moved.
-        watch: Callback of progress.
-        executor: Where whole searches are made; the cores of this machine if None.
+    It becomes part of the newest judgement, where there is one. Arguments are as of `judge_run`.
 
     Raises:
         StoreError: When the run is not finished, is owned, or cannot be judged by this version.
@@ -244,7 +231,7 @@ def measure_power(
         run = JudgedRun(store, Plan(), flags, watch, None, executor or ThisMachine(pool))
         run.executor.check(run.task)
         keep = cast("Keep", null.keep) if null else "auto"
-        setup = NullSetup(run.again, keep, run.warm_start)
+        setup = NullSetup(run.again, keep, warm_start=run.warm_start)
         record = build_power_record(store, setup, run.executor, run.device, watch)
         if judgement is not None and judgement.power != record:
             store.add_evidence(JUDGEMENT, replace(judgement, power=record).payload())
@@ -294,10 +281,9 @@ def _collect_evidence(run: JudgedRun, found: Judgement, earlier: Sequence[Judgem
     return replace(found, **parts, notes=tuple(run.notes))
 
 
-def _estimate_seconds(run: JudgedRun, found: Judgement) -> float:
-    """Estimated seconds of a whole judgement, by known results."""
-    task, cores = run.task, available_cores(run.task.config.threads)
-    device = find_gpu(task, run.device) or "cpu"
+def _estimate_seconds(run: JudgedRun) -> float:
+    """Estimated seconds of null searches, beside which the rest of a judgement takes little."""
+    device = find_gpu(run.task, run.device) or "cpu"
     if run.plan.every is not None:
-        return estimate_schedule_seconds(task, run.plan, cores, device)
-    return estimate_judge_seconds(run.result, found, task.workload(), cores, device)
+        return estimate_schedule_seconds(run.task, run.plan, device)
+    return NullSetup(run.task).estimate(2 * FEWEST_SEARCHES, device)

@@ -3,15 +3,18 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import TYPE_CHECKING
+
+from pydantic import ConfigDict
 
 from data.bars import Bars
 from data.progress import Progress, Watch
 from engine.batch import Engine
+from optimizer.config.settings import EvidenceSettings
 from optimizer.errors import ConfigError, StoreError
 from optimizer.evidence.jobs.executor import Executor
 from optimizer.evidence.pick import Pick, select_pick
-from optimizer.evidence.plan import Plan
-from optimizer.evidence.splits import Split
+from optimizer.evidence.splits import Split, combinatorial, walk_forward
 from optimizer.run.problem import JustSearched, Trials, trials_fit
 from optimizer.run.purposes import JUDGE, restore_limits, restore_start, restore_task
 from optimizer.run.search import on_searched_bars, search
@@ -19,13 +22,73 @@ from optimizer.run.tables import newest_front, require_result
 from optimizer.search.evolution import front_hash
 from optimizer.store import RunStore
 
+if TYPE_CHECKING:
+    from optimizer.run.task import Task
+
+DEFAULT_TRAIN_GROUPS = 3
+
+
+class Plan(EvidenceSettings):
+    """Parts of a judgement: the knobs, where 0 leaves a part out, and further parts."""
+
+    # Knobs were checked before; a member may come as a number of numpy.
+    model_config = ConfigDict(strict=False)
+
+    causal: bool = False  # whether to look for look-ahead in the whole front
+    pick: int | None = None  # number of another member; None for that of greatest strength
+    is_open: bool = False  # whether to look at the bars that were held out
+    is_lenient: bool = False  # whether folds that the bars are too few for are left out and noted
+
+    @property
+    def train_groups(self) -> int:
+        """Groups that a fold is searched on; a duration is that of a schedule."""
+        return self.train if isinstance(self.train, int) else DEFAULT_TRAIN_GROUPS
+
+    def choose_purge(self, task: "Task") -> int:
+        """Bars cut from the end of a training before its test: by default the longest trade's."""
+        return (task.spec.longest_hold or 0) if self.purge is None else self.purge
+
+    def choose_embargo(self, task: "Task") -> int:
+        """Bars cut from the start of a training after a test: by default all that a row reads."""
+        if self.embargo is not None:
+            return self.embargo
+        return task.spec.longest_reach(min(bars.timeframe_ns for bars in task.markets.series))
+
+    def fold_settings(self, task: "Task") -> dict[str, object]:
+        """Settings that decide the searches of folds."""
+        cut = {"train": self.train_groups, "purge": self.choose_purge(task)}
+        return {"folds": self.folds, **cut, "anchored": self.anchored}
+
+    def split_walks(self, task: "Task") -> tuple[Split, ...]:
+        """Folds of a task without held-out bars, if any are planned.
+
+        Raises:
+            ConfigError: When the bars are too few for them.
+        """
+        if not self.folds:
+            return ()
+        return walk_forward(
+            task.markets.series,
+            task.markets.uncut,
+            folds=self.folds,
+            train_groups=self.train_groups,
+            purge=self.choose_purge(task),
+            anchored=self.anchored,
+        )
+
+    @property
+    def groups(self) -> tuple[int, int] | None:
+        """N and k of combinatorial splits to search again; None for none."""
+        if self.cpcv is None:
+            return None
+        count, tests = map(int, self.cpcv.split(","))
+        return count, tests
+
 
 class JudgedRun:
     """A finished run and its judgement; arguments as in `optimizer.evidence.judge.judge_run`.
 
     Attributes:
-        store: Of the run, open for writing.
-        result: Its result.
         whole: Its task, with held-out bars.
         task: The same on the bars that it searched, to the generations that it reached.
         again: The same with the run's own ending: its search on other bars.
@@ -100,7 +163,16 @@ class JudgedRun:
     @cached_property
     def combinations(self) -> tuple[Split, ...]:
         """Combinatorial splits, if any are planned."""
-        return self.plan.split_combinations(self.task)
+        if self.plan.groups is None:
+            return ()
+        return combinatorial(
+            self.task.markets.series,
+            self.task.markets.uncut,
+            count=self.plan.groups[0],
+            tests=self.plan.groups[1],
+            purge=self.plan.choose_purge(self.task),
+            embargo=self.plan.choose_embargo(self.task),
+        )
 
     def find_trials(self) -> Trials | None:
         """Trials of the search, which is made again where they were not kept.

@@ -6,40 +6,36 @@ sentences are the same wherever they are shown.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from fractions import Fraction
+from math import comb
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 from data.shell import write_command
-from engine.workload import Workload
-from optimizer.evidence.betting import DEFAULT_SEARCHES
+from engine.workload import GPU_START_S, Workload
+from optimizer.evidence.betting import DEFAULT_SEARCHES, FEWEST_SEARCHES
 from optimizer.evidence.bootstrap import BootstrapRecord
 from optimizer.evidence.checkpoint import SETTINGS
 from optimizer.evidence.cscv import CscvRecord
 from optimizer.evidence.expectation import ExpectedRecord, add_year, expect
 from optimizer.evidence.figures import Number
-from optimizer.evidence.folds import FoldSettings, FoldsRecord, PathSettings, PathsRecord
-from optimizer.evidence.holdout import HeldOutRecord, LookSettings
-from optimizer.evidence.jobs.estimates import MOST_ROWS, ROWS_OF_ONE
+from optimizer.evidence.folds import CPCV, FOLD, FoldsRecord, PathsRecord
+from optimizer.evidence.holdout import HeldOutRecord
+from optimizer.evidence.jobs.executor import GPU_STEP_S, INDIVIDUAL_S, MOST_ROWS, ROWS_OF_ONE
 from optimizer.evidence.ledger import LedgerRecord
-from optimizer.evidence.lookahead import CausalRecord, estimate_causality_seconds
-from optimizer.evidence.null import NullRecord, NullSettings, estimate_null_seconds
+from optimizer.evidence.lookahead import CausalRecord
+from optimizer.evidence.null import NULL, NULL_FLAGS, NullRecord
 from optimizer.evidence.out_of_sample import Unseen
 from optimizer.evidence.pick import PickRecord
 from optimizer.evidence.power import PowerRecord
 from optimizer.evidence.robust import CHECKED, RobustRecord
-from optimizer.evidence.schedule import (
-    NullScheduleSettings,
-    ScheduleRecord,
-    StepSettings,
-    name_duration,
-)
+from optimizer.evidence.schedule import NULL_SCHEDULE, STEP, ScheduleRecord, name_duration
 from optimizer.evidence.sharpe import SharpeRecord
-from optimizer.evidence.statistic import AGAINST, FOR, Around, RowSettings, Statistic, Weighed
-from optimizer.evidence.trials import TrialsRecord, estimate_trials_seconds
+from optimizer.evidence.statistic import AGAINST, FOR, Around, Statistic, Weighed
+from optimizer.evidence.trials import TrialsRecord
 from optimizer.evidence.verdict import (
     NEXT,
     NOT_TESTED,
@@ -52,7 +48,7 @@ from optimizer.evidence.verdict import (
 from optimizer.formatting import format_count, number
 from optimizer.grades import GRADE_RANKS
 from optimizer.run.tables import resume_command
-from optimizer.store.caveats import JUDGEMENT, RunAnswer, describe_gone
+from optimizer.store.caveats import JUDGEMENT, OPENED, RunAnswer, describe_gone, mapping_or_empty
 from optimizer.store.payload import OPTIONAL, Payload
 from optimizer.store.result import RunResult, load_result
 from optimizer.store.store import RunStore
@@ -60,18 +56,60 @@ from optimizer.store.store import RunStore
 READ_FIRST = ("schedule", "null", "folds", "cpcv", "held_out")
 """Statistics that decide; the others follow as they are recorded."""
 
-QUESTIONS: Mapping[str, type[RowSettings[Any]]] = {
-    settings.question: settings
-    for settings in (
-        NullSettings,
-        FoldSettings,
-        PathSettings,
-        StepSettings,
-        NullScheduleSettings,
-        LookSettings,
-    )
+Asked = Mapping[str, Any]
+"""Settings of rows: knobs of the judge, and the kind of a null market."""
+
+
+class Question(NamedTuple):
+    """A question that leaves rows before a judgement states them."""
+
+    part: str  # of a judgement, which states them
+    noun: str  # of a row
+    # True if the part follows from so many rows of these settings.
+    states: Callable[[Any, Asked, int], bool]
+    place: str = ""  # of a row, with settings in braces
+    also: tuple[str, ...] = ()  # flags of the judge beside those of the settings
+
+    def describe(self, asked: Asked, count: int) -> str:
+        """So many rows, in words."""
+        return format_count(count, self.noun) + self.place.format_map(asked)
+
+    def list_flags(self, asked: Asked) -> str:
+        """Flags of the judge that goes on with rows of these settings."""
+        knobs = [
+            f"--{name.replace('_', '-')}" + ("" if value is True else f" {value}")
+            for name, value in asked.items()
+            if value is not False and name != "kind"
+        ]
+        return " ".join((*knobs, *self.also))
+
+
+def _states_null(null: NullRecord | None, asked: Asked, count: int) -> bool:
+    return null is not None and null.states(asked["null_keep"], asked["kind"], count)
+
+
+def _states_schedules(made: ScheduleRecord, asked: Asked, count: int) -> bool:
+    is_same = vars(made.settings).items() <= asked.items()
+    return is_same and _states_null(made.null, asked, count)
+
+
+ON_BARS = " on {kind} bars"
+
+QUESTIONS: Mapping[str, Question] = {
+    NULL: Question("null", "search", _states_null, ON_BARS, NULL_FLAGS),
+    FOLD: Question("folds", "fold", lambda made, asked, _: asked == made.settings),
+    CPCV: Question(
+        "cpcv",
+        "combinatorial split",
+        lambda made, asked, _: made.splits == comb(*map(int, asked["cpcv"].split(","))),
+    ),
+    STEP: Question(
+        "schedule", "step", lambda made, asked, _: asked == vars(made.settings.searched)
+    ),
+    NULL_SCHEDULE: Question("schedule", "schedule", _states_schedules, ON_BARS, NULL_FLAGS),
+    OPENED: Question("held_out", "look", lambda *_: True, " at held-out bars", ("--open",)),
 }
-"""Questions that leave rows before a judgement states them, by the name of their rows."""
+"""Questions by the name of their rows."""
 
 Rows = Sequence[tuple[str, Mapping[str, object]]]
 """Questions and rows of evidence, oldest first."""
@@ -161,11 +199,7 @@ def read_judgement(store: RunStore) -> Judgement | None:
 
 
 def read_judgements(store: RunStore) -> list[Judgement]:
-    """All judgements of a run, oldest first.
-
-    Raises:
-        StoreError: When the evidence is damaged.
-    """
+    """All judgements of a run, oldest first; errors as of `read_judgement`."""
     return [Judgement.read(row) for name, row in store.evidence if name == JUDGEMENT]
 
 
@@ -173,13 +207,9 @@ def add_held_out(result: RunResult, judgement: Judgement | None) -> RunResult:
     """A result with its members' figures on held-out bars, where those were opened."""
     if judgement is None or judgement.held_out is None:
         return result
-    held_out = judgement.held_out
-    recorded = zip(result.front, held_out.members, held_out.by_window, strict=True)
-    front = tuple(
-        replace(member, held_out=figures, by_window=by_window)
-        for member, figures, by_window in recorded
-    )
-    return replace(result, front=front)
+    seen = zip(result.front, judgement.held_out.members, judgement.held_out.by_window, strict=True)
+    front = (replace(member, held_out=part, by_window=windows) for member, part, windows in seen)
+    return replace(result, front=tuple(front))
 
 
 def add_verdict(
@@ -192,12 +222,8 @@ def add_verdict(
 ) -> Judgement:
     """Evidence with verdict, answer and expectation, which follow from it.
 
-    Args:
-        judgement: The evidence; those that it has are replaced.
-        result: Of the run.
-        path: The run's.
-        seconds: About how long it would take to judge it by null searches.
-        is_warm_started: Whether the search began with individuals of another.
+    Judging it by null searches would take `seconds`, about. A search is warm-started that began
+    with individuals of another.
     """
     pick, held_out = judgement.pick, judgement.held_out
     command = write_command("judge", path)
@@ -266,49 +292,25 @@ def _judge_schedule(
     )
 
 
-def estimate_judge_seconds(
-    result: RunResult, known: Judgement, work: Workload, cores: int, device: str
-) -> float:
-    """Estimated seconds of null searches, and of look-ahead and trials where they are not known.
-
-    `work` is that of the run's search.
-    """
-    individuals = result.evaluated
-    seconds = estimate_null_seconds(work, individuals, result.generation, cores, device)
-    if known.causal is None:
-        lengths = [window.bars for window in result.data.searched] or [result.data.bars]
-        seconds += estimate_causality_seconds(lengths, len(result.front))
-    if known.trials is None:
-        seconds += estimate_trials_seconds(result.data.windows, individuals)
-    return seconds
-
-
 def derive_verdict(result: RunResult, judgement: Judgement | None) -> Verdict:
-    """Verdict that comes first wherever a front is shown, or that there is none yet.
-
-    Args:
-        result: Of the run.
-        judgement: Its newest judgement, None before the first.
-    """
+    """Verdict that comes first wherever a front is shown: of the newest judgement, if any."""
     if judgement is not None:
         return judgement.verdict
     known = Judgement(verdict=Verdict("not_judged", ""), pick=_find_strongest(result))
-    individuals, bars, device = result.evaluated, result.data.bars, result.device
-    rows = min(ROWS_OF_ONE * individuals, MOST_ROWS)
-    work = Workload(individuals * bars, rows * bars)
-    seconds = estimate_judge_seconds(result, known, work, device.threads, device.name)
+    # As of `InStepSetup.estimate`, by the record alone.
+    individuals, bars, cores = result.evaluated, result.data.bars, result.device.threads
+    work = Workload(individuals * bars, min(ROWS_OF_ONE * individuals, MOST_ROWS) * bars, threads=1)
+    beside_s, searches = INDIVIDUAL_S * individuals, 2 * FEWEST_SEARCHES
+    seconds = searches * (work.cpu_s + beside_s) / cores
+    if result.device.name != "cpu":
+        asking_s = work.gpu_s + GPU_STEP_S * result.generation + beside_s / max(cores - 1, 1)
+        seconds = min(seconds, GPU_START_S + searches * asking_s)
     path = Path(result.path)
     return add_verdict(known, result, path, seconds=seconds, is_warm_started=False).verdict
 
 
 def derive_member_verdict(result: RunResult, judgement: Judgement | None, member: int) -> Verdict:
-    """The part of a verdict that is about one member: praise of another is none of it.
-
-    Args:
-        result: Of the run.
-        judgement: Its newest judgement, None before the first.
-        member: Number in the front.
-    """
+    """The part of a verdict that is about one member: praise of another is none of it."""
     verdict, pick = derive_verdict(result, judgement), find_pick(result, judgement)
     if gone := result.front[member].gone:
         return Verdict("invalid", f"Do not use this member: {describe_gone(gone)}.")
@@ -323,29 +325,14 @@ def derive_member_verdict(result: RunResult, judgement: Judgement | None, member
 
 
 def find_pick(result: RunResult, judgement: Judgement | None) -> PickRecord | None:
-    """Member that is the one answer of a run, judged or not; None of an empty front.
-
-    Args:
-        result: Of the run.
-        judgement: Its newest judgement, None before the first.
-    """
-    return (
-        judgement.pick
-        if judgement is not None and judgement.pick is not None
-        else _find_strongest(result)
-    )
+    """Member that is the one answer of a run, judged or not; None of an empty front."""
+    return (judgement and judgement.pick) or _find_strongest(result)
 
 
 def expect_member(
     result: RunResult, judgement: Judgement | None, member: int
 ) -> ExpectedRecord | None:
-    """Mean R that a member is expected to earn on other bars; None where nothing is known of it.
-
-    Args:
-        result: Of the run.
-        judgement: Its newest judgement, None before the first.
-        member: Number in the front.
-    """
+    """Mean R that a member is expected to earn on other bars; None where nothing is known of it."""
     if judgement is None or not _can_expect(result, judgement):
         return None
     nulls = () if judgement.null is None else judgement.null.shuffled.strengths
@@ -545,19 +532,16 @@ class Unstated(NamedTuple):
         return f"not judged to the end: {self.what}, which judge {self.flags} goes on with"
 
 
-def list_unstated(rows: Rows, judgements: Iterable[Judgement]) -> list[Unstated]:
+def list_unstated(rows: Rows, judgements: Sequence[Judgement]) -> list[Unstated]:
     """Rows that an interrupted judge left, in the order in which they were begun."""
-    counts = Counter(
-        QUESTIONS[name].read(row.get(SETTINGS, {})) for name, row in rows if name in QUESTIONS
-    )
-    known = tuple(judgements)
-    return [
-        Unstated(settings.describe(count), settings.flags)
-        for settings, count in counts.items()
-        if not any(_is_stated(settings, count, judgement) for judgement in known)
-    ]
-
-
-def _is_stated(settings: RowSettings[Any], count: int, judgement: Judgement) -> bool:
-    recorded = getattr(judgement, settings.part)
-    return recorded is not None and settings.is_stated(recorded, count)
+    counts: Counter[tuple[str, tuple[tuple[str, Any], ...]]] = Counter()
+    for name, row in rows:
+        if name in QUESTIONS:
+            counts[name, tuple(mapping_or_empty(row.get(SETTINGS)).items())] += 1
+    left = []
+    for (name, items), count in counts.items():
+        question, asked = QUESTIONS[name], dict(items)
+        parts = (getattr(judgement, question.part) for judgement in judgements)
+        if not any(part is not None and question.states(part, asked, count) for part in parts):
+            left.append(Unstated(question.describe(asked, count), question.list_flags(asked)))
+    return left

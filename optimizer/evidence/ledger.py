@@ -47,16 +47,12 @@ class LedgerRecord(Payload):
         """
         gone = f", {self.removed} of them removed," if self.removed else ""
         single = f", {self.tried} of them single candidates," if self.tried else ""
+        goals = f" {self.goals} sets of goals were tried on these bars, each counts as a search."
+        goals = goals if self.goals > 1 else ""
         return (
             f"Of {format_count(self.searches, 'search')} in this folder{gone}{single} "
-            f"{self.believed} may be believed (at most one in ten false).{self._describe_goals()}"
+            f"{self.believed} may be believed (at most one in ten false).{goals}"
         )
-
-    def _describe_goals(self) -> str:
-        """Sentence on the goals that were chosen among; empty of one."""
-        if self.goals < 2:
-            return ""
-        return f" {self.goals} sets of goals were tried on these bars, each counts as a search."
 
     @property
     def needed(self) -> float:
@@ -85,14 +81,9 @@ def count_believed(wealths: Collection[float]) -> int:
 def read_ledger(
     folder: Path, run: str, wealth: float | None, fits: int = 0, look: Look | None = None
 ) -> LedgerRecord:
-    """Ledger of a folder as a run in it sees it.
+    """Ledger of a folder of runs as the one with this id sees it, by its e-value by now.
 
-    Args:
-        folder: Of runs.
-        run: Id of the run.
-        wealth: E-value of its search by now; None without null searches.
-        fits: Forecasts fitted on its bars, each of which counts as a search.
-        look: As of `summarise`, of each run.
+    Each forecast fitted on its bars counts as a search; `look` is as of `summarise`, of each run.
 
     Raises:
         StoreError: When the folder or its list of questions cannot be read.

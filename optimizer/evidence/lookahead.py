@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import numpy as np
 
-from data.bars import Bars, Payments, Window, groups
+from data.bars import Bars, Window, groups
 from data.checks import PRICES, Flags, Floats, Ints, format_time
 from data.progress import Progress, Watch
 from data.timeframe import DAY_NS
@@ -27,6 +27,7 @@ from engine.memory_plan import allow_host_bytes
 from engine.runtime.cpu.row_memory import keeping_row_memory
 from engine.runtime.machine import available_cores
 from optimizer.evidence.statistic import AGAINST, Around, Statistic, Weighed
+from optimizer.evidence.trials import choose_evenly
 from optimizer.search.randomness import draw_words, scale_to_index
 from optimizer.store.payload import OPTIONAL
 from strategy.expressions import GeneValue
@@ -64,10 +65,6 @@ EVEN_MOMENTS, MOST_OF_ACCOUNT, TRADES_OF_ACCOUNT = 8, 16, 4
 FULL_WINDOWS, FEWEST_EVEN_CUTS = 4, 4
 """Windows that are all cut so often; more of them share as many cuts. What is judged is a strategy,
 whose rows read every symbol alike."""
-
-CUT_S, CUT_MEMBER_S, CUT_BAR_S, CUT_MEMBER_BAR_S = 1.6e-3, 3e-5, 2e-7, 4e-9
-"""Of a cut: in itself, for each member and bar of the window, and for each pair of these, on a core
-of a Xeon."""
 
 ORDERS, SIGNAL_EXITS = (ACCUMULATOR_INDEX[name] for name in ("orders", "exits_signal"))
 ANSWERS = [ACCUMULATOR_INDEX[name] for name in ("trades", "rejected", "skipped")]
@@ -346,7 +343,9 @@ def cut_front(
     if task.costs.has_limits:
         task = replace(task, costs=task.costs.without_limits)
         engine = _build_engine(task, task.markets.series, windows)
-    turns, n_even = share_cuts(len(windows))
+    # Windows that take turns at the members, and even cuts of each.
+    turns = max(1, -(-len(windows) // FULL_WINDOWS))
+    n_even = max(FEWEST_EVEN_CUTS, EVEN_CUTS // turns)
     traced = choose_evenly(np.arange(len(genomes)), MOST_MEMBERS)
     proof, n_trades, n_done = Proof(task, engine, genomes), 0, 0
     found: list[tuple[int, int, str]] = []
@@ -456,12 +455,6 @@ def choose_cuts(
     return tuple(sorted(cut for cut in cuts if cut > window.start))
 
 
-def choose_evenly(values: Ints, most: int) -> Ints:
-    """At most so many of some values, evenly chosen, the first of them always."""
-    count = min(len(values), most)
-    return values[[i * len(values) // count for i in range(count)]]
-
-
 def choose_trade_cuts(
     bars: Bars, window: Window, ledger: Ledger, seed: int, member: int
 ) -> tuple[int, ...]:
@@ -478,26 +471,6 @@ def choose_trade_cuts(
     cuts = np.append(ledger.signal_bar[some] + 1, ledger.exit_bar[some] + is_known)
     last = min(window.end, len(bars) - 1)
     return tuple(np.unique(cuts[(cuts > window.start) & (cuts <= last)]).tolist())
-
-
-def share_cuts(n_windows: int) -> tuple[int, int]:
-    """How many windows take turns at the members, and how many even cuts each of them has."""
-    turns = max(1, -(-n_windows // FULL_WINDOWS))
-    return turns, max(FEWEST_EVEN_CUTS, EVEN_CUTS // turns)
-
-
-def estimate_causality_seconds(lengths: Iterable[int], members: int) -> float:
-    """Seconds, about, that cuts of windows of these lengths take for so many members."""
-    lengths = list(lengths)
-    turns, n_even = share_cuts(len(lengths))
-    alone = 2 * (DRAWN_TRADES + 2) * min(members, MOST_MEMBERS) / turns
-    seconds = 0.0
-    for bars in lengths:
-        n_cuts = min(n_even + CLOCK_CUTS, bars)
-        seconds += n_cuts * (CUT_S + members * CUT_MEMBER_S)
-        seconds += n_cuts * bars * (CUT_BAR_S + members * CUT_MEMBER_BAR_S)
-        seconds += min(alone, bars) * (CUT_S + bars * CUT_BAR_S)
-    return seconds
 
 
 def poison_bars(bars: Bars, cut: int, way: Way, length: int = 1) -> Bars:
@@ -532,18 +505,18 @@ def poison_bars(bars: Bars, cut: int, way: Way, length: int = 1) -> Bars:
     }
     if not is_up:
         columns["volume"][behind] = bars.volume[:end].min() / FAR
-    payments = {name: _poison_payments(paid, times, cut) for name, paid in bars.payments.items()}
+    payments = {
+        name: replace(
+            paid, rates=np.where(paid.find_bars(times) >= cut, 1.0 - 2.0 * paid.rates, paid.rates)
+        )
+        for name, paid in bars.payments.items()
+    }
     return bars.cut(0, end, **columns, extra=extra, finer=finer, payments=payments)
 
 
 def _poison_column(column: Floats, cut: int, *, is_up: bool) -> Floats:
     far = min(FAR * float(np.nanmax(np.abs(column), initial=0.0)) + 1.0, MOST_EXTRA)
     return np.append(column[:cut], np.full(len(column) - cut, far if is_up else -far))
-
-
-def _poison_payments(paid: Payments, times: Ints, cut: int) -> Payments:
-    is_behind = paid.find_bars(times) >= cut
-    return replace(paid, rates=np.where(is_behind, 1.0 - 2.0 * paid.rates, paid.rates))
 
 
 def compare_bits(left: Floats, right: Floats) -> Flags:

@@ -17,7 +17,7 @@ import numpy as np
 from data.checks import Floats
 from data.progress import Progress, Watch
 from engine.accounts.metrics import FORMULAS
-from engine.workload import GPU_START_S, Workload
+from engine.workload import Workload
 from optimizer.evidence.betting import (
     DEFAULT_SEARCHES,
     FEWEST_SEARCHES,
@@ -29,18 +29,21 @@ from optimizer.evidence.betting import (
 )
 from optimizer.evidence.checkpoint import SETTINGS, Checkpoint, Numbered
 from optimizer.evidence.figures import Figure, Number, make_undefined
-from optimizer.evidence.jobs.estimates import INDIVIDUAL_S, estimate_asking_seconds
-from optimizer.evidence.jobs.in_step import OneSearchSetup, WindowNumbers
+from optimizer.evidence.jobs.executor import (
+    InStepSetup,
+    OneSearchSetup,
+    WindowNumbers,
+)
 from optimizer.evidence.null_markets import Keep, NullMarkets
 from optimizer.evidence.pick import ask_pick
 from optimizer.evidence.statistic import (
     Around,
-    RowSettings,
     Statistic,
     Weighed,
     choose_side,
     shorten,
 )
+from optimizer.store.caveats import mapping_or_empty
 from optimizer.store.payload import OPTIONAL, Payload
 
 if TYPE_CHECKING:
@@ -54,6 +57,9 @@ if TYPE_CHECKING:
 Kind = Literal["shuffled", "mirrored"]
 
 KINDS: tuple[Kind, ...] = ("shuffled", "mirrored")
+
+NULL = "null"
+"""Name of rows of null searches."""
 
 NULL_FLAGS = (f"--null {DEFAULT_SEARCHES}",)
 
@@ -156,31 +162,6 @@ class NullRecord(Statistic):
         return self.keep == keep and (made is None or made.stopped or made.run >= count)
 
 
-@dataclass(frozen=True)
-class NullMarketSettings:
-    """Settings of rows on null markets, beside those of their question."""
-
-    place: ClassVar[str] = " on {kind} bars"
-    also: ClassVar[tuple[str, ...]] = NULL_FLAGS
-
-    null_keep: str  # rhythm that shuffled bars keep
-    kind: str
-
-
-@dataclass(frozen=True)
-class NullSettings(NullMarketSettings, RowSettings[NullRecord]):
-    """Settings that decide null searches."""
-
-    what: ClassVar[str] = "settings of null searches"
-    question: ClassVar[str] = "null"
-    part: ClassVar[str] = "null"
-    noun: ClassVar[str] = "search"
-
-    def is_stated(self, recorded: NullRecord, count: int) -> bool:
-        """See `RowSettings`."""
-        return recorded.states(self.null_keep, self.kind, count)
-
-
 class NullJob(NamedTuple):
     """One null search: a kind of market, and its number from 1 on."""
 
@@ -209,11 +190,11 @@ class NullSearch(Numbered):
         return -math.inf if self.strength is None else self.strength
 
 
-class OnNullMarkets:
-    """Part that setups of searches on null markets share: these markets, and the task on each."""
+@dataclass(frozen=True)
+class OnNullMarkets(InStepSetup[NullJob, NullSearch]):
+    """Setup of searches on null markets: these markets, and the task on each."""
 
-    task: "Task"
-    keep: Keep | Literal["auto"]
+    keep: Keep | Literal["auto"] = "auto"  # rhythm that shuffled bars keep
 
     @cached_property
     def markets(self) -> NullMarkets:
@@ -237,11 +218,6 @@ class OnNullMarkets:
 @dataclass(frozen=True)
 class NullSetup(OnNullMarkets, OneSearchSetup[NullJob, NullSearch]):
     """Setup that null searches of one run have in common."""
-
-    # With the seed of the run and the generations that it reached; without held-out bars.
-    task: "Task"
-    keep: Keep | Literal["auto"] = "auto"  # rhythm that shuffled bars keep
-    warm_start: Floats | None = None  # [N, G] genomes that the run began with
 
     def make_engine(
         self, jobs: Sequence[NullJob], tasks: "Sequence[Task]"
@@ -289,12 +265,13 @@ class NullTest:
     """A strength beside searches on null markets, each a row of evidence."""
 
     store: "RunStore"
-    # Settings of the rows, of the rhythm that shuffled bars keep and a kind of market.
-    build_settings: Callable[..., RowSettings[Any]]
+    question: str  # name of the rows
     strength: Figure  # of the run's pick; undefined, it counts as that of an empty front
     # Fields of `NullKind` that stand beside the strength, of the searches that count.
     compare: Callable[[Sequence[NullSearch]], Mapping[str, Any]] = lambda _: {}
     noun: str = "searches"  # in words
+    # Settings of the rows beside the rhythm that shuffled bars keep and the kind of market.
+    settings: Mapping[str, object] = field(default_factory=dict)
 
     def make(
         self,
@@ -305,11 +282,7 @@ class NullTest:
     ) -> NullRecord:
         """Search shuffled markets, and mirrored ones where those do not say luck.
 
-        Args:
-            setup: Of the searches.
-            planned: How many; searches that were made are never left out.
-            submit: As `Executor.submit`.
-            watch: Callback of progress.
+        So many are planned; searches that were made are never left out.
         """
         keep: Keep = setup.markets.keep
         rows = {kind: self._open(keep, kind) for kind in KINDS}
@@ -318,7 +291,7 @@ class NullTest:
         for kind, kept in rows.items():
             if not self._search(kind, kept, planned, begin, watch).is_more:
                 break
-        return NullRecord(planned, keep, **self._read_kinds(rows, planned))
+        return NullRecord(planned, keep, *self._read_kinds(rows, planned).values())
 
     def read_so_far(self, keep: str) -> NullRecord | None:
         """Record of the rows so far, of shuffled bars that keep a rhythm; None before the first.
@@ -328,11 +301,11 @@ class NullTest:
         rows = {kind: self._open(keep, kind) for kind in KINDS}
         planned = max(DEFAULT_SEARCHES, *(len(kept.known) for kept in rows.values()))
         kinds = self._read_kinds(rows, planned)
-        return NullRecord(planned, keep, **kinds) if kinds else None
+        return NullRecord(planned, keep, *kinds.values()) if kinds else None
 
     def _open(self, keep: str, kind: Kind) -> Checkpoint[NullSearch]:
-        settings = self.build_settings(null_keep=keep, kind=kind)
-        return Checkpoint(self.store, settings, NullSearch)
+        settings = {**self.settings, "null_keep": keep, "kind": kind}
+        return Checkpoint(self.store, self.question, settings, NullSearch)
 
     def _search(
         self,
@@ -408,18 +381,18 @@ def build_null_record(run: "JudgedRun") -> NullRecord | None:
         return None
     compare = partial(compare_front, run.task, run.result)
     # Greatest strengths are compared, whichever member is the pick.
-    test = NullTest(run.store, NullSettings, run.strongest.strength, compare)
-    setup = NullSetup(run.again, plan.null_keep, run.warm_start)
+    test = NullTest(run.store, NULL, run.strongest.strength, compare)
+    setup = NullSetup(run.again, plan.null_keep, warm_start=run.warm_start)
     return test.make(setup, plan.null, partial(run.executor.submit, used=run.device), run.watch)
 
 
 def read_null_so_far(store: "RunStore", strength: float) -> NullRecord | None:
     """Null searches that are recorded, held against a strength; None before the first."""
-    rows = [row for name, row in store.evidence if name == NullSettings.question]
+    rows = [row for name, row in store.evidence if name == NULL]
     if not rows:
         return None
-    keep = NullSettings.read(rows[-1].get(SETTINGS)).null_keep
-    return NullTest(store, NullSettings, Figure(strength)).read_so_far(keep)
+    keep = str(mapping_or_empty(rows[-1].get(SETTINGS)).get("null_keep"))
+    return NullTest(store, NULL, Figure(strength)).read_so_far(keep)
 
 
 def compare_front(
@@ -451,17 +424,11 @@ def compare_front(
 
 
 def hypervolume(values: Floats, names: Sequence[str], maximised: Sequence[bool]) -> Figure:
-    """Hypervolume of a front from an account that does nothing.
+    """Hypervolume of a front from an account that does nothing, of values [F, O] in natural sense.
 
-    Args:
-        values: [F, O] in their natural sense; members that such an account equals or beats in an
-            objective add nothing.
-        names: [O] of metrics.
-        maximised: [O], whether more is better.
-
-    Returns:
-        0 of an empty front; undefined where an objective has no value for such an account, and
-        with more objectives than hypervolume is exact for.
+    Members that such an account equals or beats in an objective add nothing; 0 of an empty front.
+    Undefined where an objective has no value for such an account, and with more objectives than
+    hypervolume is exact for.
     """
     # Showing a run must not load it.
     import moocore
@@ -511,25 +478,3 @@ def _list_strengths(kept: Checkpoint[NullSearch]) -> list[float]:
     while (search := kept.known.get(len(strengths) + 1)) is not None:
         strengths.append(search.value)
     return strengths
-
-
-def estimate_null_seconds(
-    work: Workload,
-    individuals: int,
-    generations: int,
-    cores: int,
-    device: str,
-    searches: int = 2 * FEWEST_SEARCHES,
-) -> float:
-    """Seconds that null searches take, about; by default both kinds, if none does as well.
-
-    A core makes one from beginning to end; or all ask a GPU, where there is one and that is done
-    sooner. Rows of each market are computed anew. `work` is that of the run's search, of
-    so many individuals and generations.
-    """
-    one_s = work._replace(threads=1).cpu_s + INDIVIDUAL_S * individuals
-    on_cores_s = searches * one_s / cores
-    if device == "cpu":
-        return on_cores_s
-    on_gpu_s = estimate_asking_seconds(work, individuals, generations, cores)
-    return min(on_cores_s, GPU_START_S + searches * on_gpu_s)

@@ -12,7 +12,7 @@ Randomization Tests for Trading System Development", 2020, for permuted bars; cl
 mirrored market are house rules.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,8 +23,8 @@ import numpy as np
 from data.bars import Bars, FinerBars, Window
 from data.checks import Flags, Floats, Ints
 from data.timeframe import UNITS_NS
+from engine.accounts.curves import add_up
 from engine.runtime.machine import available_cores
-from optimizer.errors import ConfigError
 from optimizer.search.randomness import Words, draw_words
 
 Keep = Literal["none", "day", "week"]
@@ -93,13 +93,10 @@ class NullMarkets:
         series: [S], each once.
         windows: The searched windows of them; a series' bars from the end of its last one on are
             left out, and those before its first one stay.
-        seed: Seed of the run.
-        keep: Rhythm to keep; ``"auto"`` is ``"day"`` where each minute of the day that occurs has
-            20 bars or more in every series, else ``"none"``.
+        seed: Of the run.
+        keep: Rhythm; ``"auto"`` is ``"day"`` where each minute of the day that occurs has 20 bars
+            or more in every series, else ``"none"``.
         threads: Cores to make them on; all when None.
-
-    Raises:
-        ConfigError: When `keep` is unknown, or a series has no window.
     """
 
     def __init__(
@@ -111,15 +108,14 @@ class NullMarkets:
         *,
         threads: int | None = None,
     ) -> None:
-        if keep not in ("auto", *PERIODS_NS):
-            raise ConfigError(f"keep must be auto, none, day or week, got {keep!r}")
         ranges = [_find_range(number, windows) for number in range(len(series))]
         ended = [bars.until(end) for bars, (_, end) in zip(series, ranges, strict=True)]
         moving = [np.arange(max(start, 1), end) for start, end in ranges]
         self.keep: Keep = _choose_keep(ended, moving) if keep == "auto" else keep
         self._seed, self._threads = seed, threads
-        self._times = np.unique(np.concatenate([bars.timestamp for bars in ended]))
-        is_common = _is_common(self._times, ended)
+        times = np.concatenate([bars.timestamp for bars in ended])
+        self._times, counts = np.unique(times, return_counts=True)
+        is_common = counts == len(ended)
         self._series = [
             _split_series(bars, moving_bars, self._times, is_common, PERIODS_NS[self.keep])
             for bars, moving_bars in zip(ended, moving, strict=True)
@@ -149,8 +145,6 @@ class NullMarkets:
 
 def _find_range(number: int, windows: Sequence[Window]) -> tuple[int, int]:
     searched = [window for window in windows if window.series == number]
-    if not searched:
-        raise ConfigError(f"series {number} has no window that was searched")
     return min(window.start for window in searched), max(window.end for window in searched)
 
 
@@ -168,15 +162,6 @@ def _find_slots(times: Ints, period_ns: int) -> Ints:
     """Minute of each time within its period."""
     minutes: Ints = times % period_ns // UNITS_NS["m"]
     return minutes
-
-
-def _is_common(times: Ints, series: Sequence[Bars]) -> Flags:
-    """True if all series have a bar at each of the times of any, in time linear in the bars."""
-    counts = np.zeros(len(times), np.int64)
-    for bars in series:
-        counts[np.searchsorted(times, bars.timestamp)] += 1
-    flags: Flags = counts == len(series)
-    return flags
 
 
 def _split_series(
@@ -215,23 +200,16 @@ def _shuffle_series(body_words: Words, gap_words: Words, series: _Series) -> Bar
     ratios = _Ratios(gaps, *(column[bodies] for column in body))
     # Numbers of the bars [T] that give each bar its body, volume and aligned columns.
     numbers = np.concatenate([np.arange(kept), series.moving[bodies]])
-    extra = {
-        name: column if name in bars.dated else column[numbers]
-        for name, column in bars.extra.items()
-    }
-    turns = np.zeros(len(bars), np.bool_)
-    return _rebuild_bars(series, ratios, bars.volume[numbers], extra, numbers, turns)
+    return _rebuild_bars(series, ratios, numbers, np.zeros(len(bars), np.bool_))
 
 
 def _mirror_series(is_top: Flags, series: _Series) -> Bars:
     """A series with some of its movable bars turned: those of times with a flag."""
     turns = series.may_turn & is_top[series.number]
     chosen = (np.where(turns, *pair) for pair in zip(series.turned, series.ratios, strict=True))
-    bars = series.bars
-    is_turned = np.zeros(len(bars), np.bool_)
+    is_turned = np.zeros(len(series.bars), np.bool_)
     is_turned[series.moving] = turns
-    numbers = np.arange(len(bars))
-    return _rebuild_bars(series, _Ratios(*chosen), bars.volume, bars.extra, numbers, is_turned)
+    return _rebuild_bars(series, _Ratios(*chosen), np.arange(len(series.bars)), is_turned)
 
 
 def _mirror_ratios(ratios: _Ratios, is_opener: Flags) -> _Ratios:
@@ -246,37 +224,33 @@ def _mirror_ratios(ratios: _Ratios, is_opener: Flags) -> _Ratios:
 
 def _mean(values: Floats) -> float:
     """Mean of [m], summed in order; NaN of none."""
-    return float(np.add.accumulate(values)[-1]) / len(values) if len(values) else float("nan")
+    return add_up(values) / len(values) if len(values) else float("nan")
 
 
-def _rebuild_bars(
-    series: _Series,
-    ratios: _Ratios,
-    volume: Floats,
-    extra: Mapping[str, Floats],
-    bodies: Ints,
-    turns: Flags,
-) -> Bars:
+def _rebuild_bars(series: _Series, ratios: _Ratios, bodies: Ints, turns: Flags) -> Bars:
     """The series with other bars in its window, prices multiplied forwards from the last kept.
 
-    `bodies` and `turns` as `_rebuild_finer` takes them.
+    Volume and aligned columns go with their `bodies`, which `_rebuild_finer` takes as well.
     """
-    kept = len(series.bars) - len(series.moving)
+    bars, kept = series.bars, len(series.bars) - len(series.moving)
     steps = np.empty(2 * len(series.moving) + 1)
-    steps[0], steps[1::2], steps[2::2] = series.bars.close[kept - 1], ratios.gap, ratios.close
+    steps[0], steps[1::2], steps[2::2] = bars.close[kept - 1], ratios.gap, ratios.close
     prices = np.multiply.accumulate(steps)
     opening = prices[1::2]
-    opens, finer = np.concatenate([series.bars.open[:kept], opening]), series.bars.finer
+    opens, finer = np.concatenate([bars.open[:kept], opening]), bars.finer
     if finer is not None:
-        finer = _rebuild_finer(series.bars, opens, kept, bodies, turns, _mean(series.ratios.close))
+        finer = _rebuild_finer(bars, opens, kept, bodies, turns, _mean(series.ratios.close))
     return replace(
-        series.bars,
+        bars,
         open=opens,
-        high=np.concatenate([series.bars.high[:kept], opening * ratios.high]),
-        low=np.concatenate([series.bars.low[:kept], opening * ratios.low]),
-        close=np.concatenate([series.bars.close[:kept], prices[2::2]]),
-        volume=volume,
-        extra=extra,
+        high=np.concatenate([bars.high[:kept], opening * ratios.high]),
+        low=np.concatenate([bars.low[:kept], opening * ratios.low]),
+        close=np.concatenate([bars.close[:kept], prices[2::2]]),
+        volume=bars.volume[bodies],
+        extra={
+            name: column if name in bars.dated else column[bodies]
+            for name, column in bars.extra.items()
+        },
         finer=finer,
     )
 
@@ -284,17 +258,10 @@ def _rebuild_bars(
 def _rebuild_finer(
     bars: Bars, opens: Floats, kept: int, bodies: Ints, turns: Flags, mean: float
 ) -> FinerBars:
-    """Finer bars of a null market.
+    """Finer bars of a null market with opens [T], of the bars that were made up of any.
 
-    Those of bars that were not made up of any are left out.
-
-    Args:
-        bars: The market, with finer bars.
-        opens: [T] of the null market.
-        kept: Bars before the first that moves; these stay to the last bit.
-        bodies: [T] number of the bar whose body stands at each bar.
-        turns: [T] bars whose body is turned about the mean.
-        mean: Of closes over opens.
+    At each bar stands the body of the bar numbered by `bodies` [T], turned about the mean of closes
+    over opens where `turns` [T]; those `kept` before the first that moves stay to the last bit.
     """
     assert bars.finer is not None
     first, end = (edge[bodies] for edge in bars.finer_spans)

@@ -3,10 +3,11 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from data.bars import Bars, Window
 from engine.accounts.ledger import Ledger
-from optimizer.evidence.figures import Figure, Number, Why, make_undefined
+from optimizer.evidence.figures import Figure, Number, encode_figures, make_undefined
 from optimizer.evidence.pick import compute_strength, sum_r_and_squares
 from optimizer.evidence.returns import count_closing_days, sum_days
 from optimizer.evidence.sharpe import compute_psr
@@ -49,6 +50,12 @@ class Unseen:
         """True if the mean of its trades lies within its own standard error of 0."""
         return abs(self.strength.value) < STANDARD_ERROR
 
+    def encode(self, **more: Figure) -> dict[str, Any]:
+        """Fields of an `OutOfSample`, and further figures of a record."""
+        figures = {"mean_r": self.mean_r, "psr": self.psr, "strength": self.strength, **more}
+        counts = {"trades": self.trades, "closing_days": self.closing_days}
+        return {**counts, **encode_figures(**figures)}
+
 
 def add_up(parts: Iterable[Unseen]) -> tuple[int, float, float]:
     """Trades of several parts that traded, their mean R, and their strength together.
@@ -63,6 +70,7 @@ def add_up(parts: Iterable[Unseen]) -> tuple[int, float, float]:
     return trades, sum_r / trades, sum_r / math.sqrt(squares) if squares else 0.0
 
 
+@dataclass(frozen=True, kw_only=True)
 class OutOfSample(Statistic):
     """A record of trades on unseen bars."""
 
@@ -70,20 +78,13 @@ class OutOfSample(Statistic):
     closing_days: int
     mean_r: Number
     psr: Number
-    strength: Number
-    why: Why
+    strength: Number = None
 
     @property
     def unseen(self) -> Unseen:
         """Trades on unseen bars as the rules of the verdict take them."""
-        values = {"mean_r": self.mean_r, "psr": self.psr, "strength": self.strength}
-        figures = {
-            name: Figure(value)
-            if value is not None
-            else make_undefined(self.why.get(name) or "unknown")
-            for name, value in values.items()
-        }
-        return Unseen(self.trades, self.closing_days, **figures)
+        figures = map(self.figure, ("mean_r", "psr", "strength"))
+        return Unseen(self.trades, self.closing_days, *figures)
 
     def find_side(self, times: int) -> str:
         """Side of the trades after so many looks or searches; empty for neither."""

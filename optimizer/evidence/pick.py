@@ -17,9 +17,10 @@ import numpy as np
 from data import Window
 from data.checks import Floats
 from engine.accounts.caveats import find_gone
+from engine.accounts.curves import add_up
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from optimizer.errors import ConfigError
-from optimizer.evidence.figures import Figure, Number, Why, encode_figures, make_undefined
+from optimizer.evidence.figures import Figure, Number, encode_figures, make_undefined
 from optimizer.evidence.statistic import Numbers, shorten
 from optimizer.formatting import format_count
 from optimizer.store.caveats import describe_gone
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
     from engine.batch import Engine
     from optimizer.run.problem import Asking
     from optimizer.run.task import Task
+
+Prefer = Callable[[Floats, Callable[[int], bool]], "Asking[int | None]"]
+"""Names a member in place of the strongest, from all strengths [F] and the accounts that are gone;
+None for none."""
 
 SUMS = [ACCUMULATOR_INDEX[name] for name in ("trades", "sum_r", "sum_r2")]
 TRADES, SUM_R, SUM_R2 = SUMS
@@ -44,7 +49,6 @@ class PickRecord(Numbers):
     genes: Mapping[str, GeneText]
     strength: Number
     trades: int
-    why: Why = field(default_factory=dict)
     # True if a person named it; else it is that of greatest strength.
     is_named: Annotated[bool, OPTIONAL] = False
     mean_r: Number = None  # of its trades on the searched bars
@@ -93,10 +97,8 @@ def compute_strength(r_by_window: Sequence[Floats]) -> Figure:
 
 def sum_r_and_squares(r_by_window: Sequence[Floats]) -> tuple[float, float]:
     """Sum of R and of its squares, each window's in the order of trades, then windows in theirs."""
-    sums = [(_sum(r), _sum(r * r)) for r in r_by_window]
-    return _sum(np.array([sum_r for sum_r, _ in sums])), _sum(
-        np.array([sum_r2 for _, sum_r2 in sums])
-    )
+    sums = np.array([(add_up(r), add_up(r * r)) for r in r_by_window]).reshape(-1, 2)
+    return add_up(sums[:, 0]), add_up(sums[:, 1])
 
 
 def strength_of_sums(sum_r: float, sum_r2: float) -> Figure:
@@ -178,12 +180,11 @@ def ask_pick(
     task: "Task",
     windows: Sequence[Window],
     genomes: Floats,
-    prefer: "Callable[[Floats, Callable[[int], bool]], Asking[int | None]] | None" = None,
+    prefer: Prefer | None = None,
 ) -> "Asking[Pick | None]":
     """The pick of a front; its caller evaluates in windows [W], those of the task.
 
-    None where the accounts of all members are gone. `prefer` names a member in place of the
-    strongest, from all strengths [F] and the accounts that are gone.
+    None where the accounts of all members are gone.
     """
     from optimizer.run.problem import Question
 
@@ -217,8 +218,3 @@ def build_pick(
         Figure(sum_r / trades) if trades else make_undefined("no trades"),
         +by_series,
     )
-
-
-def _sum(values: Floats) -> float:
-    """Sum of [n] in order, as accumulators do; 0 of none."""
-    return float(np.add.accumulate(values)[-1]) if len(values) else 0.0

@@ -6,7 +6,7 @@ in a heat map of parameters (Pardo, "The Evaluation and Optimization of Trading 
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -23,7 +23,7 @@ from engine.accounts.strategy_stakes import build_stake
 from engine.accounts.valuation import choose_trades, stake_ledgers
 from engine.reference_intrabar import COARSE_SHARE, measure_intrabar, read_bars
 from engine.runtime.machine import available_cores
-from optimizer.evidence.figures import Figure, Number, Why, encode_figures, make_undefined
+from optimizer.evidence.figures import Figure, Number, encode_figures, make_undefined
 from optimizer.evidence.pick import SUM_R, TRADES, Pick, compute_strength, compute_strengths
 from optimizer.evidence.splits import combinatorial
 from optimizer.evidence.statistic import AGAINST, Around, Statistic, Weighed, shorten
@@ -92,7 +92,6 @@ class RobustRecord(Statistic):
     # Deepest falls of the middle account, and of the worst 5 and 1 % of orders.
     drawdowns: tuple[Number, ...]
     checks: Mapping[str, bool]  # of C1 to C5, whether it passed
-    why: Why = field(default_factory=dict)
     # Undecided trades that were stopped in a bar which touches an open target, and in that of
     # their fill by a price that may be older; their R as it counts, and by the better reading.
     at_target: Annotated[int, OPTIONAL] = 0

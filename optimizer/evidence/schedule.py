@@ -13,15 +13,16 @@ from data.checks import format_time
 from engine.accounts.account import Account
 from engine.accounts.account_trades import Folded
 from engine.accounts.caveats import find_gone
+from engine.accounts.curves import add_up
 from engine.accounts.ledger import Ledger
 from optimizer.evidence.bootstrap import choose_block_length, compute_mean_p
 from optimizer.evidence.figures import Figure, Number, Why, encode_figures, make_undefined
 from optimizer.evidence.folds import Range, list_ranges, measure_drift, replay_pick
-from optimizer.evidence.null import NullMarketSettings, NullRecord
+from optimizer.evidence.null import NullRecord
 from optimizer.evidence.out_of_sample import OutOfSample, Unseen, measure_out_of_sample
 from optimizer.evidence.pick import compute_strength
 from optimizer.evidence.returns import compute_efficiency, daily_returns, list_days, sum_days
-from optimizer.evidence.statistic import Around, RowSettings, Weighed
+from optimizer.evidence.statistic import Around, Weighed
 from optimizer.formatting import format_count, fraction, minute
 from optimizer.schedule import Picks, Schedule, Step, Stitched, plan_steps, stitch
 from optimizer.store.caveats import describe_skipped
@@ -30,6 +31,9 @@ from strategy.gene import GeneText
 
 if TYPE_CHECKING:
     from optimizer.run.task import Task
+
+STEP, NULL_SCHEDULE = "schedule", "null schedule"
+"""Names of rows of steps, and of schedules on null markets."""
 
 PickBy = Literal["strength", "near", "keep"]
 """Rule that picks a member: the strongest, the one of the strongest neighbours, or the one before
@@ -46,13 +50,8 @@ def name_duration(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class StepSettings(Schedule, RowSettings["ScheduleRecord"]):
+class StepSettings(Schedule):
     """Settings that decide the steps of a schedule."""
-
-    what: ClassVar[str] = "settings of steps"
-    question: ClassVar[str] = "schedule"
-    part: ClassVar[str] = "schedule"
-    noun: ClassVar[str] = "step"
 
     pick_by: PickBy
 
@@ -60,25 +59,6 @@ class StepSettings(Schedule, RowSettings["ScheduleRecord"]):
     def searched(self) -> "StepSettings":
         """Settings of the searches, from whose strongest the rule ``keep`` chooses afterwards."""
         return replace(self, pick_by="strength") if self.pick_by == "keep" else self
-
-    def is_stated(self, recorded: "ScheduleRecord", count: int) -> bool:
-        """See `RowSettings`."""
-        return self == recorded.settings.searched
-
-
-@dataclass(frozen=True)
-class NullScheduleSettings(NullMarketSettings, StepSettings):
-    """Settings that decide schedules on null markets."""
-
-    what: ClassVar[str] = "settings of null schedules"
-    question: ClassVar[str] = "null schedule"
-    noun: ClassVar[str] = "schedule"
-
-    def is_stated(self, recorded: "ScheduleRecord", count: int) -> bool:
-        """See `RowSettings`."""
-        is_same = vars(recorded.settings).items() <= vars(self).items()
-        null = recorded.null if is_same else None
-        return null is not None and null.states(self.null_keep, self.kind, count)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,11 +155,6 @@ class ScheduleRecord(Schedule, OutOfSample):
     pick_by: PickBy
     rows: tuple[ScheduleStep, ...]
     next_date: str  # when the next search is due
-    trades: int
-    closing_days: int
-    mean_r: Number
-    strength: Number  # of the stitched ledger
-    psr: Number
     equity: float  # at the end, from 1
     max_drawdown: float
     over_border: int  # trades that were open at a border
@@ -191,7 +166,6 @@ class ScheduleRecord(Schedule, OutOfSample):
     gain_p: Number
     mismatches: int  # searches that pick otherwise on bars that end at their date
     null: Annotated[NullRecord | None, OPTIONAL] = None
-    why: Why = field(default_factory=dict)
     skipped: Annotated[int, OPTIONAL] = 0  # signals for which the account had no room
     gone: Annotated[str, OPTIONAL] = ""  # when the account stood at nothing, as of `Caveats`
 
@@ -267,15 +241,7 @@ def build_schedule_record(
     mismatches: int,
     null: NullRecord | None,
 ) -> ScheduleRecord:
-    """Record of a schedule.
-
-    Args:
-        traded: Picks of its steps.
-        settings: Theirs.
-        strengths: Of each pick in its training.
-        mismatches: Searches that pick otherwise on bars that end at their date.
-        null: The same schedule on null markets; None where there is none.
-    """
+    """Record of a schedule; arguments are as of its fields, strengths of each pick in training."""
     stitched, unseen, kept = traded.stitched, traded.measure(), traded.keep_first()
     (equity, fall), (gain, gain_p) = traded.growth, _compare_with_first(traded, kept)
     genes = [None if pick is None else pick.tolist() for pick in traded.picks]
@@ -285,8 +251,6 @@ def build_schedule_record(
         **vars(settings),
         rows=tuple(_describe_step(traded, *row) for row in enumerate(strengths)),
         next_date=format_time(traded.steps[-1].date_ns + settings.every_ns),
-        trades=unseen.trades,
-        closing_days=unseen.closing_days,
         equity=equity,
         max_drawdown=fall,
         over_border=stitched.n_over_border,
@@ -295,10 +259,7 @@ def build_schedule_record(
         null=null,
         skipped=sum(ledger.skipped for ledger in stitched.ledgers),
         gone=traded.gone,
-        **encode_figures(
-            mean_r=unseen.mean_r,
-            strength=unseen.strength,
-            psr=unseen.psr,
+        **unseen.encode(
             turnover=measure_drift(traded.task.spec.layout, traded.picks),
             changed=Figure(float(np.mean(is_changed))) if is_changed else one,
             first_mean_r=kept.measure().mean_r,
@@ -322,7 +283,7 @@ def _compare_with_first(traded: TradedSteps, kept: TradedSteps) -> tuple[Figure,
 def _describe_step(traded: TradedSteps, number: int, strength: Number) -> ScheduleStep:
     task, step, pick = traded.task, traded.steps[number], traded.picks[number]
     r = np.concatenate([ledger.r for ledger in traded.stitched.list_entered(number)])
-    total = float(sum(r.tolist()))
+    total = add_up(r)
     mean = Figure(total / len(r)) if len(r) else make_undefined("no trades")
     efficiency = make_undefined("no candidate was feasible")
     genes: dict[str, GeneText] = {}

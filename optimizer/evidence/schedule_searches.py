@@ -1,9 +1,8 @@
 """The schedule of a run searched: at each date, on null markets, and on as bars come."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -12,23 +11,23 @@ from data.progress import Progress
 from data.timeframe import parse_timeframe
 from engine.accounts.ledger import Ledger
 from engine.batch import Engine
-from engine.workload import GPU_START_S, Workload
+from engine.workload import Workload
 from optimizer.config.settings import EvidenceSettings
-from optimizer.evidence.checkpoint import Checkpoint, Numbered
-from optimizer.evidence.jobs.in_step import (
+from optimizer.evidence.checkpoint import Checkpoint
+from optimizer.evidence.jobs.executor import (
     Ask,
-    InStepSetup,
     OnWindows,
+    PartPick,
     WindowNumbers,
     bring_windows,
 )
 from optimizer.evidence.judged_run import JudgedRun
 from optimizer.evidence.null import KINDS, NullJob, NullSearch, NullTest, OnNullMarkets
-from optimizer.evidence.null_markets import Keep
 from optimizer.evidence.out_of_sample import Unseen, measure_out_of_sample
-from optimizer.evidence.pick import ask_pick, compute_strengths, replay_gone
+from optimizer.evidence.pick import Prefer, compute_strengths, replay_gone
 from optimizer.evidence.schedule import (
-    NullScheduleSettings,
+    NULL_SCHEDULE,
+    STEP,
     ScheduleRecord,
     StepSettings,
     TradedSteps,
@@ -37,7 +36,7 @@ from optimizer.evidence.schedule import (
 from optimizer.goals.objectives import parse_objectives
 from optimizer.run.problem import Asking, EngineProblem, Evaluator, Question, run_in_step
 from optimizer.run.purposes import restore_limits, restore_start
-from optimizer.run.search import engine_apart, on_other_bars, search_again
+from optimizer.run.search import engine_apart, on_other_bars
 from optimizer.run.tables import require_result
 from optimizer.run.task import Task
 from optimizer.schedule import Step, format_days, join_ledgers, plan_steps
@@ -52,26 +51,10 @@ STAYS_FROM = 0.5
 
 
 @dataclass(frozen=True)
-class StepPick(Numbered):
-    """Strongest of the search of one step; None where its front was empty."""
-
-    what: ClassVar[str] = "a step"
-
-    number: int
-    genome: tuple[float, ...] | None
-    strength: float | None  # in its training; None where undefined
-
-
-@dataclass(frozen=True)
-class StepSetup(OnWindows[StepPick]):
+class StepSetup(OnWindows):
     """Setup that the steps of one schedule have in common."""
 
-    task: Task
     settings: StepSettings
-    warm_start: Floats | None = None
-    engine: Engine | None = None
-    # The run's search settings, with its `min_trades`; the task's if None.
-    n_bars: int | None = None
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
@@ -81,36 +64,20 @@ class StepSetup(OnWindows[StepPick]):
 
     @property
     def trainings(self) -> list[tuple[Window, ...]]:
-        """Windows of each training, none where there are no bars yet."""
+        """See `OnWindows`."""
         return [step.train for step in self.steps]
 
-    def build_task(self, job: int) -> Task:
-        """Task of one training, on bars that end with it; without bars to train on, the run's."""
-        markets, train = self.task.markets, self.steps[job].train
-        if not train:
-            return self.task
-        n_bars = self.n_bars or markets.n_bars
-        fewest = -(-self.task.config.min_trades * sum(map(len, train)) // n_bars)
-        return on_other_bars(self.task, markets.series, train, min_trades=fewest)
+    def prefer(self, task: Task, engine: Evaluator, genomes: Floats) -> Prefer | None:
+        """Member of the strongest neighbours, by the rule ``near``."""
+        is_near = self.settings.pick_by == "near"
+        return partial(_find_nearest, task, engine, genomes) if is_near else None
 
-    def search(self, job: int, task: Task, problem: EngineProblem) -> Asking[StepPick]:
-        """Search one training; its caller evaluates."""
-        windows = self.windows[job]
-        if windows:
-            outcome = yield from search_again(task, problem, self.warm_start)
-            genomes, is_near = outcome.front.genomes, self.settings.pick_by == "near"
-            prefer = partial(_find_nearest, task, problem.engine, genomes) if is_near else None
-            pick = (yield from ask_pick(task, windows, genomes, prefer)) if len(genomes) else None
-            if pick is not None:
-                return StepPick(job, tuple(pick.genome.tolist()), pick.strength.number)
-        return StepPick(job, None, None)
-
-    def trade(self, picks: Sequence[StepPick]) -> TradedSteps:
+    def trade(self, picks: Sequence[PartPick]) -> TradedSteps:
         """Trades of picks, one a step."""
         genomes = [None if pick.genome is None else np.array(pick.genome) for pick in picks]
         return TradedSteps(self.task, self.steps, genomes)
 
-    def count_mismatches(self, found: Sequence[StepPick]) -> int:
+    def count_mismatches(self, found: Sequence[PartPick]) -> int:
         """Searches of the middle and the last step that pick otherwise on bars that end there."""
         alone, numbers = replace(self, engine=None), {len(found) // 2, len(found) - 1}
         return sum(alone.run(number).genome != found[number].genome for number in sorted(numbers))
@@ -144,9 +111,9 @@ def _find_nearest(
 
 def choose_picks(
     setup: StepSetup,
-    found: Sequence[StepPick],
+    found: Sequence[PartPick],
     measure: Callable[[int, Floats], float] | None = None,
-) -> tuple[StepPick, ...]:
+) -> tuple[PartPick, ...]:
     """Pick of each step by the rule, from what its search found.
 
     By ``keep`` the pick before stays while its strength in the new training is at least half of
@@ -157,7 +124,7 @@ def choose_picks(
         return tuple(found)
     if measure is None:
         measure = replace(setup, engine=setup.engine or setup.task.engine()).measure_strength
-    picks: list[StepPick] = []
+    picks: list[PartPick] = []
     for strongest in found:
         number, greatest = strongest.number, strongest.strength
         before = picks[-1] if picks else None
@@ -173,13 +140,10 @@ def choose_picks(
 
 
 @dataclass(frozen=True)
-class NullScheduleSetup(OnNullMarkets, InStepSetup[NullJob, NullSearch]):
+class NullScheduleSetup(OnNullMarkets):
     """Setup that null schedules of one run have in common."""
 
-    task: Task
-    settings: StepSettings
-    keep: Keep | Literal["auto"] = "auto"  # rhythm that shuffled bars keep
-    warm_start: Floats | None = None  # [N, G] genomes that the run began with
+    settings: StepSettings = field(kw_only=True)
 
     @cached_property
     def on_run(self) -> StepSetup:
@@ -213,7 +177,7 @@ class NullScheduleSetup(OnNullMarkets, InStepSetup[NullJob, NullSearch]):
             for step in range(len(setup.steps)):
                 task = setup.build_task(step)
                 searches[job, step] = setup.search(step, task, task.problem(engine))
-        by_job: dict[NullJob, dict[int, StepPick]] = {job: {} for job in tasks}
+        by_job: dict[NullJob, dict[int, PartPick]] = {job: {} for job in tasks}
         for (job, step), pick in run_in_step(searches, answer):
             by_job[job][step] = pick
             if len(by_job[job]) == len(setups[job].steps):
@@ -230,10 +194,10 @@ class NullScheduleSetup(OnNullMarkets, InStepSetup[NullJob, NullSearch]):
         return work, steps * individuals
 
     def _on_task(self, task: Task) -> StepSetup:
-        return StepSetup(task, self.settings, self.warm_start)
+        return StepSetup(task, self.settings, warm_start=self.warm_start)
 
     def _join(
-        self, job: NullJob, setup: StepSetup, found: Mapping[int, StepPick], answer: Ask
+        self, job: NullJob, setup: StepSetup, found: Mapping[int, PartPick], answer: Ask
     ) -> NullSearch:
         """Outcome of a schedule after all its picks."""
 
@@ -268,7 +232,7 @@ def build_steps(run: JudgedRun) -> StepSetup | None:
     if run.plan.every is None:
         return None
     settings = build_step_settings(run.plan, run.plan.choose_purge(run.task))
-    setup = StepSetup(run.again, settings, run.warm_start)
+    setup = StepSetup(run.again, settings, warm_start=run.warm_start)
     assert setup.steps
     return setup
 
@@ -280,23 +244,26 @@ def search_steps(run: JudgedRun, setup: StepSetup | None) -> Callable[[], Schedu
     """
     if setup is None:
         return None
-    count, made = len(setup.steps), _open_steps(run.store, setup)
-    ended = run.executor.submit(setup, made.list_missing(count), engine=run.engine)
-    searched = made.complete(count, ended, run.watch, "steps of the schedule")
+    numbers = range(len(setup.steps))
+    made = Checkpoint(run.store, STEP, vars(setup.settings.searched), PartPick)
+    ended = run.executor.submit(setup, made.list_missing(numbers), engine=run.engine)
+    searched = made.complete(numbers, ended, run.watch, "judging: steps of the schedule")
     picks = choose_picks(replace(setup, engine=run.engine), searched)
     return partial(_evaluate_schedule, run, setup, searched, picks)
 
 
 def _evaluate_schedule(
-    run: JudgedRun, setup: StepSetup, searched: Sequence[StepPick], picks: Sequence[StepPick]
+    run: JudgedRun, setup: StepSetup, searched: Sequence[PartPick], picks: Sequence[PartPick]
 ) -> ScheduleRecord:
     plan, settings, traded = run.plan, setup.settings, setup.trade(picks)
     run.watch(Progress("judging: steps searched again without later bars"))
     mismatches, null = setup.count_mismatches(searched), None
     if plan.null:
-        build = partial(NullScheduleSettings, **vars(settings))
-        test = NullTest(run.store, build, traded.strength, noun="schedules")
-        markets = NullScheduleSetup(setup.task, settings, plan.null_keep, setup.warm_start)
+        found = run.store, NULL_SCHEDULE, traded.strength
+        test = NullTest(*found, noun="schedules", settings=vars(settings))
+        markets = NullScheduleSetup(
+            setup.task, plan.null_keep, settings=settings, warm_start=setup.warm_start
+        )
         null = test.make(
             markets, plan.null, partial(run.executor.submit, used=run.device), run.watch
         )
@@ -304,45 +271,37 @@ def _evaluate_schedule(
     return build_schedule_record(traded, settings, strengths, mismatches=mismatches, null=null)
 
 
-def _open_steps(store: RunStore, setup: StepSetup) -> Checkpoint[StepPick]:
-    return Checkpoint(store, setup.settings.searched, StepPick)
-
-
 def continue_schedule(
     store: RunStore, task: Task, made: ScheduleRecord, *, may_search: bool = True
 ) -> tuple[TradedSteps, list[int]]:
     """Picks of a schedule on longer bars, and the steps that were not searched.
 
-    They trade the pick before them. Searches are those of the run.
-
-    Args:
-        store: Of the run, open for writing where it may search.
-        task: Of the run, on bars that begin with its own.
-        made: The schedule.
-        may_search: Whether steps that are not recorded are searched.
+    They trade the pick before them. Where it may search, steps that are not recorded are searched
+    as the run was, and recorded; the task's bars begin with those of the run.
     """
     result = require_result(store)
     ends = task.config.model_copy(update=restore_limits(store, task, result))
     again, start = replace(task, config=ends), restore_start(store, task)
     n_bars = sum(window.bars for window in result.data.searched)
-    setup = StepSetup(again, made.settings, start, again.engine(), n_bars)
-    rows, count = _open_steps(store, setup), len(setup.steps)
-    if may_search:
-        rows.search_missing(setup.run_in_step, count)
-    missing = rows.list_missing(count)
-    searched = [rows.known[number] for number in range(count) if number not in missing]
+    engine = again.engine()
+    setup = StepSetup(again, made.settings, warm_start=start, engine=engine, n_bars=n_bars)
+    numbers = range(len(setup.steps))
+    rows = Checkpoint(store, STEP, vars(setup.settings.searched), PartPick)
+    if may_search and (missing := rows.list_missing(numbers)):
+        for _, row in setup.run_in_step(missing):
+            rows.add(row)
+        store.flush()
+    missing = rows.list_missing(numbers)
+    searched = [rows.known[number] for number in numbers if number not in missing]
     picks = choose_picks(setup, searched)
-    goes_on = [StepPick(number, picks[-1].genome, None) for number in missing]
+    goes_on = [PartPick(number, picks[-1].genome, None) for number in missing]
     return setup.trade([*picks, *goes_on]), missing
 
 
 def measure_held_out_steps(store: RunStore, whole: Task, made: ScheduleRecord) -> Unseen:
     """Trades that steps of a schedule enter on held-out bars, as it goes on over them.
 
-    Args:
-        store: Of the run, open for writing: steps that are not recorded are searched.
-        whole: Task of the run, with what it held out.
-        made: Its schedule.
+    `whole` is the run's task with what it held out; steps that are not recorded are searched.
     """
     markets = whole.markets
     by_time = sorted(markets.all_windows, key=lambda window: (window.series, window.start))
@@ -363,17 +322,8 @@ def measure_held_out_steps(store: RunStore, whole: Task, made: ScheduleRecord) -
     return measure_out_of_sample(ledgers, markets.series, markets.held_out)
 
 
-def estimate_schedule_seconds(
-    task: Task, settings: EvidenceSettings, cores: int, device: str
-) -> float:
-    """Seconds that both kinds of null schedules take, about, if none is stopped.
-
-    As `optimizer.evidence.null.estimate_null_seconds`.
-    """
+def estimate_schedule_seconds(task: Task, settings: EvidenceSettings, device: str) -> float:
+    """Seconds that both kinds of null schedules take, about, if none is stopped."""
     # Anchored trainings grow; as if none did.
     steps = replace(build_step_settings(settings), anchored=False)
-    setup, schedules = NullScheduleSetup(task, steps), 2 * len(KINDS) * 100
-    on_cores_s = schedules * setup.seconds(1) / cores
-    if device == "cpu":
-        return on_cores_s
-    return min(on_cores_s, GPU_START_S + schedules * setup.seconds_on_gpu(cores))
+    return NullScheduleSetup(task, settings=steps).estimate(2 * len(KINDS) * 100, device)

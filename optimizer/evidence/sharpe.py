@@ -8,7 +8,7 @@ financial charlatanism", Notices of the AMS 61(5), 2014, for the expected maximu
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
@@ -17,7 +17,6 @@ from data.checks import Floats
 from optimizer.evidence.figures import (
     Figure,
     Number,
-    Why,
     encode_figures,
     find_first_reason,
     make_undefined,
@@ -44,7 +43,6 @@ class SharpeRecord(Statistic):
     min_trl: Number
     dsr_effective: Number
     dsr_all: Number
-    why: Why = field(default_factory=dict)
 
     def list_rows(self, around: Around) -> Iterator[Weighed]:
         """PSR alone, and DSR after so many tries; that with effective ones decides."""

@@ -61,12 +61,8 @@ def walk_forward(
     begins at the start; `purge` bars are cut from its end.
 
     Raises:
-        ConfigError: When a number is too small, or bars are too few for so many groups.
+        ConfigError: When bars are too few for so many groups.
     """
-    if folds < 1 or train_groups < 1:
-        raise ConfigError(
-            f"folds and their training must be at least 1, got {folds}, {train_groups}"
-        )
     groups_in_all = folds + train_groups
     placed = _place_borders(series, windows, groups_in_all, (purge, 0), trained=train_groups)
     splits = []
@@ -92,10 +88,8 @@ def combinatorial(
     from training before a test, `embargo` bars after it.
 
     Raises:
-        ConfigError: When a number is out of range, or bars are too few for so many groups.
+        ConfigError: When splits are too many, or bars too few for so many groups.
     """
-    if not 1 <= tests < count:
-        raise ConfigError(f"tests must be from 1 to {count - 1} of {count} groups, got {tests}")
     if comb(count, tests) > MOST_SPLITS:
         raise ConfigError(
             f"every {tests} of {count} groups are {comb(count, tests):,} splits, and at most "
@@ -123,15 +117,6 @@ def list_paths(count: int, tests: int) -> list[list[int]]:
     chosen = list(combinations(range(count), tests))
     seen_by = [[s for s, groups in enumerate(chosen) if group in groups] for group in range(count)]
     return [[splits[path] for splits in seen_by] for path in range(comb(count - 1, tests - 1))]
-
-
-def scale_min_trades(min_trades: int, train: Sequence[Window], searched: Sequence[Window]) -> int:
-    """Fewest trades in training for as many a bar as in the whole search, rounded up.
-
-    >>> scale_min_trades(30, [Window(0, 0, 34)], [Window(0, 0, 100)])
-    11
-    """
-    return -(-min_trades * sum(map(len, train)) // sum(map(len, searched)))
 
 
 def _place_borders(
@@ -162,8 +147,6 @@ def _check_groups(bars: int, count: int, cut: tuple[int, int], trained: int) -> 
     Raises:
         ConfigError: With what works.
     """
-    if min(cut) < 0:
-        raise ConfigError(f"purge and embargo must not be negative, got {cut[0]} and {cut[1]}")
     most = bars // max(2 * sum(cut), 1)
     if count <= most:
         return

@@ -4,10 +4,10 @@ A p belongs to a named test, and an undefined number has its reason.
 """
 
 from collections.abc import Iterator
-from typing import ClassVar, Generic, NamedTuple, TypeVar
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from optimizer.evidence.figures import Number
-from optimizer.formatting import format_count
+from optimizer.evidence.figures import Figure, Number, Why, make_undefined
 from optimizer.store.payload import Payload
 
 FOR, AGAINST = "for", "against"
@@ -32,16 +32,24 @@ class Weighed(NamedTuple):
     speaks: str = ""  # ``for`` or ``against`` more than luck, empty for neither
 
 
+@dataclass(frozen=True, kw_only=True)
 class Numbers(Payload):
-    """Recorded numbers, and in ``why`` by name why one of them is None."""
+    """Recorded numbers, and by name why one of them is None."""
+
+    why: Why = field(default_factory=dict)
+
+    def figure(self, name: str) -> Figure:
+        """A number of it, or why there is none."""
+        value: Number = vars(self)[name]
+        why = self.why.get(name) or "unknown"
+        return make_undefined(why) if value is None else Figure(value)
 
     def format(self, name: str, digits: int = 3) -> str:
-        """A number of it, or why there is none."""
-        fields = vars(self)
-        value: Number = fields[name]
-        if value is None:
-            return f"undefined ({fields['why'].get(name, 'unknown')})"
-        return f"{value:,.0f}" if not digits else shorten(value)
+        """The same in words."""
+        figure = self.figure(name)
+        if not figure.is_defined:
+            return f"undefined ({figure.why})"
+        return f"{figure.value:,.0f}" if not digits else shorten(figure.value)
 
     def format_chance(self, name: str) -> str:
         """A probability of it, which is never quite 0 or 1."""
@@ -58,41 +66,6 @@ class Statistic(Numbers):
 
     def list_rows(self, around: Around) -> Iterator[Weighed]:
         """Rows of evidence, a sentence each."""
-        raise NotImplementedError
-
-
-Recorded = TypeVar("Recorded", bound=Statistic)
-
-
-class RowSettings(Payload, Generic[Recorded]):
-    """Settings that decide the rows of evidence that a question leaves, one for each search.
-
-    Fields are knobs of the judgement, but for ``kind``, that of a null market.
-    """
-
-    question: ClassVar[str]  # name of its rows
-    part: ClassVar[str]  # of a judgement, which states them
-    noun: ClassVar[str]  # of a row
-    place: ClassVar[str] = ""  # of its search, with fields in braces
-    also: ClassVar[tuple[str, ...]] = ()  # flags of the judge beside the fields
-
-    @property
-    def flags(self) -> str:
-        """Flags of the judge that goes on with its rows."""
-        given = {name: value for name, value in vars(self).items() if value is not False}
-        given.pop("kind", None)
-        knobs = [
-            f"--{name.replace('_', '-')}" + ("" if value is True else f" {value}")
-            for name, value in given.items()
-        ]
-        return " ".join((*knobs, *self.also))
-
-    def describe(self, count: int) -> str:
-        """So many rows, in words."""
-        return format_count(count, self.noun) + self.place.format_map(vars(self))
-
-    def is_stated(self, recorded: Recorded, count: int) -> bool:
-        """True if the part of a judgement follows from so many rows of these settings."""
         raise NotImplementedError
 
 

@@ -5,31 +5,24 @@ Source: Galwey, "A new measure of the effective number of tests", Genetic Epidem
 
 import math
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
-from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from data.checks import Floats, Ints
 from data.progress import Progress
-from engine.workload import CORE_RATE
-from optimizer.evidence.bootstrap import (
-    DEFAULT_RESAMPLES,
-    choose_block_length,
-    compare_with_nothing,
-)
+from optimizer.evidence.bootstrap import choose_block_length, compare_with_nothing
 from optimizer.evidence.cscv import build_cscv_record
-from optimizer.evidence.figures import Figure, Number, Why, encode_figures, make_undefined
+from optimizer.evidence.figures import Figure, Number, encode_figures, make_undefined
 from optimizer.evidence.pick import Pick
 from optimizer.evidence.returns import FEWEST_DAYS, add_results, is_varying, list_days
 from optimizer.evidence.sharpe import measure_sharpe
 from optimizer.evidence.statistic import Around, Statistic, Weighed
 from optimizer.formatting import format_count
-from optimizer.store.result import WindowDescription
 
 if TYPE_CHECKING:
     from engine.batch import Engine
@@ -37,8 +30,7 @@ if TYPE_CHECKING:
     from optimizer.run.problem import Trials
     from optimizer.run.task import Task
 
-MOST_TRIALS = 4096
-"""Most trials that statistics over columns of days use."""
+Values = TypeVar("Values", Floats, Ints)
 
 MOST_IN_BLOCKS = 50_000
 """Trials whose halves of blocks are compared at most."""
@@ -53,11 +45,6 @@ MOST_COMPARED = 1024
 LISTED_PAIRS, ADDED_AT_ONCE = 2048, 3
 """Pairs of individual and window whose trades are listed at a time, and how often they are held."""
 
-PAIR_S, DAY_S, RESAMPLED_DAY_S = 6.5e-5, 5.5e-11, 1.6e-10
-"""Of statistics over all trials: for each pair of trial and window, for a day and each pair of
-trials, and for a day, a trial and a resample. 0.8 s of 1,472 trials on 35,000 bars, which took 0.8,
-and 3.7 s of 512 on 100 symbols of 2,000, which took 3.6 on a core."""
-
 
 @dataclass(frozen=True)
 class TrialsRecord(Statistic):
@@ -67,7 +54,6 @@ class TrialsRecord(Statistic):
     judged: int
     used: int
     effective: Number
-    why: Why = field(default_factory=dict)
 
     def list_rows(self, around: Around) -> Iterator[Weighed]:
         """Number of trials, and of independent ones that they count as."""
@@ -83,7 +69,7 @@ class TrialsRecord(Statistic):
         yield Weighed("trials", f"{tried}, about as many as {effective} independent ones.")
 
 
-TOO_MANY = TrialsRecord(0, 0, 0, None, {"effective": "the trials do not fit memory"})
+TOO_MANY = TrialsRecord(0, 0, 0, None, why={"effective": "the trials do not fit memory"})
 """Of a search whose trials were not kept."""
 
 
@@ -111,15 +97,6 @@ class JudgedTrials:
         first = int(is_judged[: trials.first].sum())
         return cls(trials.genomes[is_judged], first, len(trials))
 
-    def choose(self, most: int) -> Floats:
-        """Genomes, evenly chosen, of so many at most."""
-        return self.genomes[choose_trials(len(self.genomes), most)]
-
-    def build_record(self, used: int, effective: Figure) -> TrialsRecord:
-        """Numbers of trials, of those in a matrix, and of independent ones."""
-        counts = self.evaluated, len(self.genomes), used
-        return TrialsRecord(*counts, **encode_figures(effective=effective))
-
 
 def build_trials_records(run: "JudgedRun") -> dict[str, Statistic]:
     """Statistics over all trials of a search, by name; none if not planned."""
@@ -132,11 +109,13 @@ def build_trials_records(run: "JudgedRun") -> dict[str, Statistic]:
         return {"trials": TOO_MANY}
     judged = JudgedTrials.of(task, trials)
     columns = build_daily_columns(task, run.engine, judged, run.front, run.pick, plan.trials)
-    effective = count_effective_trials(columns.used)
+    effective, n_judged = count_effective_trials(columns.used), len(judged.genomes)
+    counts = judged.evaluated, n_judged, columns.used.shape[1]
+    in_blocks = choose_evenly(judged.genomes, MOST_IN_BLOCKS)
     return {
-        "trials": judged.build_record(columns.used.shape[1], effective),
-        "sharpe": measure_sharpe(columns.pick, columns.first, len(judged.genomes), effective),
-        "cscv": build_cscv_record(run.engine, judged.choose(MOST_IN_BLOCKS), plan.blocks),
+        "trials": TrialsRecord(*counts, **encode_figures(effective=effective)),
+        "sharpe": measure_sharpe(columns.pick, columns.first, n_judged, effective),
+        "cscv": build_cscv_record(run.engine, in_blocks, plan.blocks),
         "bootstrap": compare_with_nothing(
             columns.used,
             choose_block_length(columns.front),
@@ -147,10 +126,10 @@ def build_trials_records(run: "JudgedRun") -> dict[str, Statistic]:
     }
 
 
-def choose_trials(count: int, most: int = MOST_TRIALS) -> Ints:
-    """Indices, ascending, of `count` judged trials that are used where at most `most` can be."""
-    used = min(count, most)
-    chosen: Ints = np.arange(used, dtype=np.int64) * count // max(used, 1)
+def choose_evenly(values: Values, most: int) -> Values:
+    """At most so many of some values, evenly chosen, the first of them always."""
+    used = min(len(values), most)
+    chosen: Values = values[np.arange(used) * len(values) // max(used, 1)]
     return chosen
 
 
@@ -163,8 +142,8 @@ def build_daily_columns(
 
     markets = task.markets
     days = list_days(markets.series, markets.windows)
-    used = _add_missing(judged.choose(most), front)
-    first = judged.genomes[: judged.first][choose_trials(judged.first, most)]
+    used = _add_missing(choose_evenly(judged.genomes, most), front)
+    first = choose_evenly(judged.genomes[: judged.first], most)
     whole = _add_missing(used, first)
     # Memory may hold fewer rows than all of them read.
     whole = whole[sharing_order(task.spec, whole)]
@@ -186,7 +165,7 @@ def count_effective_trials(columns: Floats) -> Figure:
     Undefined below three days, and where no column varies. Days on which no trade closed are equal
     rows: one of them, times the root of their number, leaves the correlations as they are.
     """
-    columns = columns[:, choose_trials(columns.shape[1], MOST_COMPARED)]
+    columns = columns[:, choose_evenly(np.arange(columns.shape[1]), MOST_COMPARED)]
     if len(columns) < FEWEST_DAYS:
         return make_undefined(f"fewer than {FEWEST_DAYS} days")
     around = columns - columns.mean(axis=0)
@@ -194,7 +173,10 @@ def count_effective_trials(columns: Floats) -> Figure:
     is_kept = is_varying(columns) & (length > 0)
     if not is_kept.any():
         return make_undefined("no trial varies")
-    around = _merge_quiet_days(columns, around[:, is_kept] / length[is_kept])
+    around, is_quiet = around[:, is_kept] / length[is_kept], ~columns.any(axis=1)
+    if is_quiet.any():
+        quiet = around[is_quiet]
+        around = np.concatenate([around[~is_quiet], quiet[:1] * math.sqrt(len(quiet))])
     is_tall = around.shape[0] > around.shape[1]
     with threadpool_limits(1, user_api="blas"):
         eigenvalues = np.linalg.eigvalsh(around.T @ around if is_tall else around @ around.T)
@@ -223,41 +205,3 @@ def _add_missing(genomes: Floats, others: Floats) -> Floats:
     known = {genome.tobytes() for genome in genomes}
     missing = [genome for genome in others if genome.tobytes() not in known]
     return np.concatenate([genomes, np.array(missing).reshape(len(missing), others.shape[1])])
-
-
-def _merge_quiet_days(columns: Floats, around: Floats) -> Floats:
-    """Deviations [D, M] of columns [D, N], with one row for all days without a closed trade."""
-    is_quiet = ~columns.any(axis=1)
-    if not is_quiet.any():
-        return around
-    quiet = around[is_quiet]
-    merged: Floats = np.concatenate([around[~is_quiet], quiet[:1] * math.sqrt(len(quiet))])
-    return merged
-
-
-def estimate_trials_seconds(windows: Sequence[WindowDescription], evaluated: int) -> float:
-    """Estimated seconds of statistics over all trials with the default settings.
-
-    Args:
-        windows: Of the run, held-out ones among them.
-        evaluated: Trials of its search.
-    """
-    searched = [window for window in windows if not window.is_held_out]
-    used, days = min(evaluated, MOST_TRIALS), _count_days(searched)
-    pairs_s = used * len(searched) * PAIR_S
-    evaluating_s = 3 * used * sum(window.bars for window in searched) / CORE_RATE
-    days_s = used * days * (used * DAY_S + DEFAULT_RESAMPLES * RESAMPLED_DAY_S)
-    return pairs_s + evaluating_s + days_s
-
-
-def _count_days(windows: Sequence[WindowDescription]) -> int:
-    """Days from the first bar of any window to the last; 0 where a record has no times."""
-    try:
-        ends = [
-            datetime.fromisoformat(end).date()
-            for window in windows
-            for end in (window.first, window.last)
-        ]
-    except ValueError:
-        return 0
-    return (max(ends) - min(ends)).days + 1 if ends else 0

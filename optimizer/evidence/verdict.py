@@ -210,12 +210,21 @@ def _grade_not_judged(facts: Facts) -> Verdict | None:
 
 
 def _grade_weak(facts: Facts) -> Verdict | None:
-    reasons = [*_list_losses(facts), *_list_search_limit(facts)]
+    reasons, ledger = _list_losses(facts), facts.ledger
+    if ledger is not None and not ledger.is_believed:
+        own = f"its e-value is {ledger.wealth:.3g}, {ledger.needed:.3g} is needed"
+        reasons.append(
+            f"of {format_count(ledger.searches, 'search')} in this folder {ledger.believed} may be "
+            f"believed, and it is not among them ({own})"
+        )
     # The stitched trades of a schedule have to confirm.
     is_held = facts.schedule is None and facts.held_out_confirms
     if not (facts.folds_confirm or is_held):
         reasons.append(_explain_unconfirmed(facts))
-    reasons += _list_limits(facts)
+    if facts.is_warm_started:
+        reasons.append("it began from a run on bars that overlap these")
+    if facts.is_approximate and not facts.held_out_confirms:
+        reasons.append("forecasts were not fitted again on null bars, so that p is approximate")
     if not reasons:
         return None
     why, *rest = reasons
@@ -333,26 +342,6 @@ def _list_losses(facts: Facts) -> list[str]:
         f"{where} {'gained nothing' if unseen.is_nought else 'lost'}: {_describe_mean(unseen)}"
         for where, unseen in facts.lost_unseen.items()
     ]
-
-
-def _list_search_limit(facts: Facts) -> list[str]:
-    ledger = facts.ledger
-    if ledger is None or ledger.is_believed:
-        return []
-    own = f"its e-value is {ledger.wealth:.3g}, {ledger.needed:.3g} is needed"
-    return [
-        f"of {format_count(ledger.searches, 'search')} in this folder {ledger.believed} may be "
-        f"believed, and it is not among them ({own})"
-    ]
-
-
-def _list_limits(facts: Facts) -> list[str]:
-    limits = []
-    if facts.is_warm_started:
-        limits.append("it began from a run on bars that overlap these")
-    if facts.is_approximate and not facts.held_out_confirms:
-        limits.append("forecasts were not fitted again on null bars, so that p is approximate")
-    return limits
 
 
 def _explain_unconfirmed(facts: Facts) -> str:

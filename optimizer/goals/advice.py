@@ -32,12 +32,9 @@ Figures = Mapping[str, float | None]
 def describe_bounds(
     genomes: Floats, bounds: Mapping[str, tuple[float, float]], unordered: Container[str] = ()
 ) -> str:
-    """Genes at their bounds in a sentence, for the best may lie beyond; empty where none is.
+    """Genes of a front [F, G] at their bounds in a sentence, for the best may lie beyond.
 
-    Args:
-        genomes: [F, G] of a front.
-        bounds: Low and high of each gene, [G].
-        unordered: Names of genes without order, beyond whose bounds lies nothing.
+    Beyond bounds of unordered genes lies nothing. Empty where no gene is at any.
     """
     phrases = []
     for (name, (low, high)), values in zip(bounds.items(), genomes.T, strict=True):
@@ -74,11 +71,8 @@ def describe_nearest(
 ) -> str:
     """The candidate nearest to being feasible: its trades, and its misses.
 
-    Args:
-        failures: Of the whole search, by name.
-        metrics: Of the candidate, as people read them.
-        undefined: Reasons of those that are None.
-        formulas: Of objectives with a name, by it.
+    Failures are those of the whole search, by name; metrics those of the candidate, with reasons of
+    undefined ones; formulas those of objectives with a name, by it.
     """
     named = formulas or {}
     missed = list(dict.fromkeys(_list_missed_limits(failures, metrics, undefined, named)))
@@ -97,11 +91,7 @@ def advise(
 ) -> str:
     """Advice on what to change, by the reason that failed most; too few days fail all.
 
-    Args:
-        failures: Of the whole search, by name.
-        metrics: Of the nearest candidate.
-        undefined: Reasons of what is undefined of it.
-        is_silent: Whether no bar that was searched on has a volume.
+    Arguments are as of `describe_nearest`. Where `is_silent`, no searched bar has a volume.
     """
     asked = (
         _find_metric(name.partition(":")[2]) for name in failures if name.startswith(UNDEFINED)

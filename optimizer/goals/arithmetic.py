@@ -38,9 +38,6 @@ DIVISION, NO_REAL, NO_LIMIT = range(len(UNDEFINED), len(REASONS))
 
 LARGEST_POWER = 64.0
 
-PART = 4096
-"""Numbers that are computed at a time."""
-
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 INVERSE_LN2 = 1.44269504088896338700
 ROOT_HALF = 0.7071067811865476
@@ -158,7 +155,7 @@ def log(x: Floats) -> Floats:
     f = fraction * np.add(is_low, 1.0) - 1.0
     s = f / (2.0 + f)
     z = s * s
-    series = z * _sum_powers(z, LOG_TERMS)
+    series = z * np.polyval(LOG_TERMS[::-1], z)
     half = 0.5 * f * f
     logarithm: Floats = k * LN2_HIGH - ((half - (s * (half + series) + k * LN2_LOW)) - f)
     np.copyto(logarithm, np.nan, where=~(x > 0.0))
@@ -173,7 +170,7 @@ def exp(x: Floats) -> Floats:
     high, low = x - k * LN2_HIGH, k * LN2_LOW
     r = high - low
     square = r * r
-    c = r - square * _sum_powers(square, EXP_TERMS)
+    c = r - square * np.polyval(EXP_TERMS[::-1], square)
     y = 1.0 - ((low - (r * c) / (2.0 - c)) - high)
     exponential: Floats = np.ldexp(y, k.astype(np.int32))
     return exponential
@@ -182,27 +179,6 @@ def exp(x: Floats) -> Floats:
 def raise_power(base: Floats, exponent: Floats) -> Floats:
     """Powers from 0 on: whole ones by products, fractions by square roots, as `metrics.power`."""
     return np.where(np.isnan(base), np.nan, power(base, float(exponent[0, 0])))
-
-
-def _sum_powers(z: Floats, terms: Sequence[float]) -> Floats:
-    """Sum of terms times rising powers, by Horner's rule."""
-    total = z * terms[-1] + terms[-2]
-    for term in reversed(terms[:-2]):
-        total = z * total + term
-    return total
-
-
-def _by_parts(compute: Compute) -> Compute:
-    """The same of so few numbers at a time that all steps find them in the cache."""
-
-    def compute_parts(x: Floats) -> Floats:
-        flat, values = x.ravel(), np.empty(x.size)
-        for begin in range(0, x.size, PART):
-            part = slice(begin, begin + PART)
-            values[part] = compute(flat[part])
-        return values.reshape(x.shape)
-
-    return compute_parts
 
 
 def _list_reasons(metric: str, table: MetricTable, numbers: Floats) -> Codes | None:
@@ -265,8 +241,8 @@ OPERATIONS: Mapping[str, tuple[Compute, int]] = {
     "negative": (np.negative, OVERFLOW),
     "abs": (np.abs, OVERFLOW),
     "sqrt": (np.sqrt, NO_REAL),
-    "log": (_by_parts(log), NO_REAL),
-    "exp": (_by_parts(exp), OVERFLOW),
+    "log": (log, NO_REAL),
+    "exp": (exp, OVERFLOW),
     "min": (_extreme(np.minimum), OVERFLOW),
     "max": (_extreme(np.maximum), OVERFLOW),
     "where": (_where, OVERFLOW),

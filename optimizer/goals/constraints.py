@@ -1,7 +1,7 @@
 """Constraints, such as ``max_drawdown <= 0.3`` or ``cagr / max_drawdown > 2``, and windows."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -90,14 +90,10 @@ class Constraint:
         return np.asarray(compare[self.sign](values, self.bound), np.bool_)
 
     def misses(self, values: Floats) -> Floats:
-        """How far values are from holding, relative to the bound.
+        """How far values [P] are from holding, relative to the bound.
 
-        Args:
-            values: [P], of the metric over all windows.
-
-        Returns:
-            [P], 0 where it holds, else above 0 and up to 1: ``d / (d + |bound|)`` for a distance d
-            (``d / (d + 1)`` for a bound of 0), and 1 where the value is NaN.
+        It is 0 where it holds, else above 0 and up to 1: ``d / (d + |bound|)`` for a distance d
+        (``d / (d + 1)`` for a bound of 0), and 1 where the value is NaN.
         """
         distance = self.bound - values if self.wants_more else values - self.bound
         distance = np.clip(distance, LEAST_MISS, LARGEST_MISS)
@@ -202,33 +198,18 @@ def check_aggregation(text: str) -> str:
 
 
 def over_windows(values: Floats, how: str, *, more_is_better: bool) -> Floats:
-    """Take the windows of each individual together.
+    """Take values [P, W] of windows together, [P]; infinity is of nothing lost.
 
-    Args:
-        values: [P, W], W at least 1; NaN where undefined, infinity where nothing was lost.
-        how: As `check_aggregation` allows; metrics of windows do not yield ``pooled``. A
-            quantile is one of the values, the nearest one on the worse side, so that nothing is
-            interpolated.
-        more_is_better: Which side is the worse one.
-
-    Returns:
-        [P]; NaN where a window is undefined, because no number stands for an unknown one; the
-        mean is infinity where a window's is.
+    NaN where a window is undefined, because no number stands for an unknown one; the mean is
+    infinity where a window's is. A quantile is one of the values, the nearest one on the worse
+    side, so that nothing is interpolated; metrics of windows do not yield ``pooled``.
     """
     is_known, is_endless = ~np.isnan(values).any(axis=1), np.isinf(values).any(axis=1)
     # A mean of numbers may be beyond all numbers.
     with np.errstate(over="ignore"):
-        together = _mean(values) if how == MEAN else _from_worst(values, how, more_is_better)
+        mean = sum_columns(values) / values.shape[1]
+        together = mean if how == MEAN else _from_worst(values, how, more_is_better)
     return np.where(is_known & (is_endless | np.isfinite(together)), together, np.nan)
-
-
-def _mean(values: Floats) -> Floats:
-    """Mean [P], summed in the order of windows."""
-    total = np.zeros(len(values), dtype=np.float64)
-    for window in np.ascontiguousarray(values.T):
-        total += window
-    mean: Floats = total / values.shape[1]
-    return mean
 
 
 def _from_worst(values: Floats, how: str, more_is_better: bool) -> Floats:
@@ -237,3 +218,17 @@ def _from_worst(values: Floats, how: str, more_is_better: bool) -> Floats:
     rank = percent * (values.shape[1] - 1) // 100
     ordered = np.sort(values, axis=1)
     return np.asarray(ordered[:, rank if more_is_better else -1 - rank])
+
+
+def measure_misses(values: Mapping[Constraint, Floats], count: int, *, is_soft: bool) -> Floats:
+    """How far each hard or each soft constraint is missed, [P, C], by values [P] of its metric."""
+    columns = [bound.misses(value) for bound, value in values.items() if bound.is_soft == is_soft]
+    return np.column_stack(columns) if columns else np.zeros((count, 0))
+
+
+def sum_columns(values: Floats) -> Floats:
+    """Sum [P] of values [P, N], in the order of columns."""
+    total = np.zeros(len(values), dtype=np.float64)
+    for column in np.ascontiguousarray(values.T):
+        total += column
+    return total

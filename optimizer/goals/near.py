@@ -29,14 +29,9 @@ class Neighbourhoods:
     is_counted: Flags  # [P, m], False where a neighbour repeats another one or the member
 
     def worst_quarter(self, values: Floats, maximised: Sequence[bool]) -> Floats:
-        """Value that the worst quarter of each neighbourhood reaches.
+        """Value [P, N] that the worst quarter of each neighbourhood reaches; NaN if infeasible.
 
-        Args:
-            values: [U, N] of each objective in its natural sense; NaN where infeasible.
-            maximised: [N], whether more is better.
-
-        Returns:
-            [P, N]; NaN where that one is infeasible.
+        Values [U, N] are those of objectives in their natural sense, NaN where infeasible.
         """
         signs = np.where(maximised, 1.0, -1.0)
         reached = np.empty((len(self.indices), values.shape[1]))
@@ -81,14 +76,9 @@ def neighbourhoods(layout: GenomeLayout, genomes: Floats) -> Neighbourhoods:
 
 
 def lowest_quarter(values: Floats, is_counted: Flags | None = None) -> Floats:
-    """The ceil(m / 4)-th smallest of m values each.
+    """The ceil(m / 4)-th smallest [P] of m values each, [P, m], or of the counted ones.
 
-    Args:
-        values: [P, m], more is better; NaN where infeasible, which is lowest.
-        is_counted: [P, m], which of them are asked; all when None.
-
-    Returns:
-        [P]; minus infinity where that one is infeasible.
+    NaN, where infeasible, is lowest; minus infinity where that one is infeasible.
     """
     counted = np.ones(values.shape, np.bool_) if is_counted is None else is_counted
     known = np.where(np.isnan(values), -np.inf, values)

@@ -19,7 +19,14 @@ from engine.accounts.metrics import FORMULAS, METRICS, MetricTable
 from optimizer.errors import ConfigError
 from optimizer.formatting import HELD_OUT, MEANINGS, NEVER_LOST, WITHOUT_LOSSES
 from optimizer.goals.arithmetic import Inputs, check_powers, evaluate, list_values
-from optimizer.goals.constraints import POOLED, Constraint, check_aggregation, over_windows
+from optimizer.goals.constraints import (
+    POOLED,
+    Constraint,
+    check_aggregation,
+    measure_misses,
+    over_windows,
+    sum_columns,
+)
 from optimizer.goals.formulas import (
     ALIASES,
     FUNCTIONS,
@@ -31,7 +38,6 @@ from optimizer.goals.formulas import (
     split_list,
 )
 from optimizer.goals.near import NEAR, Neighbourhoods
-from optimizer.goals.violations import measure_misses, sum_columns
 from optimizer.other_programs import describe_other, describe_unknown
 from optimizer.search.generation import Evaluation, Floats, Indices
 from strategy.errors import unknown
@@ -91,28 +97,13 @@ class Objective:
         return self.metric not in METRICS
 
 
-MAXIMISED = (
-    "cagr",
-    "calmar",
-    "calmar_simple",
-    "expectancy",
-    "mean_r",
-    "profit_factor",
-    "sharpe",
-    "sharpe_trade",
-    "sortino",
-    "strength",
-    "sum_r",
-    "total_return",
-    "trades",
-    "trades_per_year",
-    "win_rate",
-)
-MINIMISED = ("exposure", "max_drawdown", "max_drawdown_r")
+MINIMISED, NEITHER = ("exposure", "max_drawdown", "max_drawdown_r"), ("mean_hold_bars", "std_r")
+"""Metrics of which less is better, and those of which neither is; of others more is."""
 
 OBJECTIVES = {
-    name: Objective(name, metric=ALIASES.get(name, name), maximise=name in MAXIMISED)
-    for name in sorted((*MAXIMISED, *MINIMISED))
+    name: Objective(name, metric=ALIASES.get(name, name), maximise=name not in MINIMISED)
+    for name in sorted(METRICS)
+    if name not in NEITHER
 }
 """All objectives by name; each bears the name of its metric, but for expectancy, the mean of R."""
 
@@ -122,7 +113,7 @@ class Goals:
     """The objectives of a run and its constraints.
 
     Raises:
-        ConfigError: When objectives are missing or repeat, or `min_trades` is negative.
+        ConfigError: When objectives are missing or repeat.
     """
 
     objectives: tuple[Objective, ...]  # at least one, no two the same
@@ -150,8 +141,6 @@ class Goals:
             if name in seen.values():
                 raise ConfigError(f"objective '{name}' is the name of two formulas")
             seen[key] = name
-        if self.min_trades < 0:
-            raise ConfigError(f"min_trades must be at least 0, got {self.min_trades}")
         check_aggregation(self.over)
 
     @cached_property
@@ -229,14 +218,12 @@ class Goals:
         An individual ruined in any window is that and nothing else: 2 + C plus the share of such
         windows, so that all others are nearer.
 
-        Args:
-            metrics: Of P individuals in W windows, W at least 1. A value that is not finite counts
-                as undefined.
-            near: [P, N] what `near` objectives reach, as `values_near` has it.
-            genomes: [P, G], where a formula reads genes.
+        Objectives of infeasible individuals are NaN.
 
-        Returns:
-            The evaluation; objectives of infeasible individuals are NaN.
+        Args:
+            metrics: Of P individuals in W windows, W at least 1; undefined if not finite.
+            near: [P, N] as of `values_near`.
+            genomes: [P, G], where a formula reads genes.
         """
         inputs = self.read_inputs(metrics, genomes)
         trades = self._over(inputs, "trades")  # [P]

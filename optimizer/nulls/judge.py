@@ -160,7 +160,7 @@ def _build_verdict(
     for kind in folder.manifest.kinds:
         values = [by_label[f"{kind} {number}"] for number in range(1, copies + 1)]
         kinds[kind] = build_kind(tally(value, values), value, values)
-    null = NullRecord(copies, folder.manifest.keep, **kinds)
+    null = NullRecord(copies, folder.manifest.keep, kinds["shuffled"], kinds.get("mirrored"))
     p = min(1.0, looks * max(_compute_p(kind, is_rank=is_rank) for kind in kinds.values()))
     at_least = max(kind.strength.at_least for kind in kinds.values())
     needed = count_needed(at_least, 1 / MOST_DOUBT) - copies

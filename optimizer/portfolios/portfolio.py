@@ -145,11 +145,6 @@ class Picked:
     expected: ExpectedRecord | None  # on the account of its run
     outlook: str
 
-    def find_stake(self, risk_fraction: float) -> float | None:
-        """Share of the account that one R is; None where its trades are sized otherwise."""
-        part = self.component
-        return part.weight * risk_fraction if part.spec.account is None else None
-
     @cached_property
     def opens(self) -> Ints:
         """When its bars open, nanoseconds UTC, each time once."""
@@ -189,8 +184,8 @@ def build_portfolio(
 
     Args:
         members: Names of runs, each with the number of a member; None for its pick.
-        weights: What the account takes of each one's trades, as `check_weights` has them.
-        runs: Folder in which runs are recorded.
+        weights: Share that the account takes of each one's trades, as of `check_weights`.
+        runs: Folder of recorded runs.
         costs: Share of the account that one R is, and its limits; without any, those that all runs
             were searched with, where these are the same.
         cash: That the account begins with, as of `engine.portfolio.Portfolio`.
@@ -214,7 +209,11 @@ def build_portfolio(
     opens = [each.opens for each in picked]
     bar_times, years = np.unique(np.concatenate(opens)), portfolio.account.years
     months = reduce(np.intersect1d, (find_months(times) for times in opens))
-    stakes = [each.find_stake(costs.risk_fraction) for each in picked]
+    # Shares of the account that one R is; None where trades are sized otherwise.
+    stakes = [
+        None if part.spec.account is not None else part.weight * costs.risk_fraction
+        for part in portfolio.components
+    ]
     components = tuple(
         _describe_component(each, some, single.measure(own)[0], stake)
         for each, some, single, own, stake in zip(

@@ -51,7 +51,7 @@ PURPOSES = {
 
 From `null_body` to `null_mirror` they are drawn from as words, by `optimizer.evidence`, and so is
 `look_ahead`; the two before it by `optimizer.forecasts`, of folds in place of generations;
-`planted` by `optimizer.evidence.planted_markets`, of markets.
+`planted` by `optimizer.evidence.power_searches`, of markets.
 """
 
 

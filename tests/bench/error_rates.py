@@ -120,7 +120,9 @@ def judge_schedule(world: str, seed: int, size: str) -> dict[str, object]:
     picks = dict(setup.run_in_step(range(len(setup.steps))))
     traded = setup.trade([picks[number] for number in range(len(picks))])
     strength = traded.strength.number
-    return grade(NullScheduleSetup(task, STEPS), -math.inf if strength is None else strength)
+    return grade(
+        NullScheduleSetup(task, settings=STEPS), -math.inf if strength is None else strength
+    )
 
 
 def grade(setup: NullSetup | NullScheduleSetup, strength: float) -> dict[str, object]:

@@ -16,7 +16,7 @@ from statistics import fmean
 
 from engine.runtime.machine import available_cores
 from optimizer.evidence.expectation import ExpectedRecord, expect
-from optimizer.evidence.folds import FoldSettings, FoldSetup, FoldsRecord, build_folds_record
+from optimizer.evidence.folds import FoldSetup, FoldsRecord, build_folds_record
 from optimizer.evidence.null import NullJob, NullSetup
 from optimizer.evidence.pick import Pick, select_pick
 from optimizer.evidence.splits import walk_forward
@@ -65,7 +65,8 @@ def measure_earned(world: str, seed: int, pick: Pick) -> float | None:
 
 def measure_folds(task: Task) -> dict[str, object]:
     """Record of six folds."""
-    markets, settings = task.markets, FoldSettings(6, 4, 100, anchored=False)
+    markets = task.markets
+    settings = {"folds": 6, "train": 4, "purge": 100, "anchored": False}
     splits = walk_forward(markets.series, markets.windows, folds=6, train_groups=4, purge=100)
     setup = FoldSetup(task, splits)
     picks = [setup.run(job) for job in range(len(splits))]

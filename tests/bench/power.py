@@ -27,7 +27,7 @@ from engine.runtime.machine import available_cores
 from optimizer.evidence.checkpoint import Checkpoint
 from optimizer.evidence.jobs.machine import ThisMachine
 from optimizer.evidence.jobs.workers import Pool
-from optimizer.evidence.null import NullJob, NullSearch, NullSettings, NullSetup
+from optimizer.evidence.null import NULL, NullJob, NullSearch, NullSetup
 from optimizer.evidence.pick import SUM_R, TRADES, compute_strengths, select_pick
 from optimizer.evidence.power import PlantedSearch, PowerRecord
 from optimizer.evidence.power_searches import FIRST_MARKET, build_power_record
@@ -83,7 +83,8 @@ def measure_market(world: str, seed: int) -> dict[str, object]:
     setup = NullSetup(task, "none")
     with TemporaryDirectory() as folder, Pool() as pool, _make_store(folder) as store:
         record = build_power_record(store, setup, ThisMachine(pool), "cpu", _ignore)
-        kept = Checkpoint(store, NullSettings(record.keep, "shuffled"), NullSearch)
+        settings = {"null_keep": record.keep, "kind": "shuffled"}
+        kept = Checkpoint(store, NULL, settings, NullSearch)
         nulls = [kept.known[number + 1].value for number in range(record.nulls)]
     # Far from the shuffled markets that edges were planted into.
     first = 2 * FIRST_MARKET

@@ -7,8 +7,8 @@ from engine.accounts.costs import Costs
 from optimizer import evolve
 from optimizer.config.run_config import RunConfig
 from optimizer.evidence.judge import judge_run
+from optimizer.evidence.judged_run import Plan
 from optimizer.evidence.lookahead import cut_front
-from optimizer.evidence.plan import Plan
 from optimizer.run.markets import Markets
 from optimizer.run.task import Task, parse_goals
 from optimizer.schedule import Schedule, plan_steps, stitch

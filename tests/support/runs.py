@@ -2,7 +2,7 @@
 
 from optimizer import evolve
 from optimizer.evidence.judge import judge_run
-from optimizer.evidence.plan import Plan
+from optimizer.evidence.judged_run import Plan
 
 SMALL = {"population": 16, "generations": 3, "min_trades": 3, "judge": False}
 

@@ -1,7 +1,13 @@
 """The executor of this machine: its cores and its GPU."""
 
-from collections.abc import Generator, Sequence
-from typing import Any
+import queue
+import threading
+from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from itertools import pairwise, zip_longest
+from typing import Any, Generic
 
 from engine.batch import Engine
 from engine.devices import choose_strategy_backend
@@ -9,12 +15,117 @@ from engine.indicators.individuals import count_rows
 from engine.memory_plan import count_apart
 from engine.runtime.machine import available_cores
 from engine.workload import GPU_START_S
-from optimizer.evidence.jobs.asking import AskingWorkers
-from optimizer.evidence.jobs.estimates import MOST_ROWS
-from optimizer.evidence.jobs.executor import MachineShare, limit
-from optimizer.evidence.jobs.in_step import InStepSetup, Job, OnWindows, Result
+from optimizer.evidence.jobs.executor import (
+    MOST_ROWS,
+    Ask,
+    InStepSetup,
+    Job,
+    MachineShare,
+    OnWindows,
+    Result,
+    limit,
+)
 from optimizer.evidence.jobs.workers import Pool, Workers
+from optimizer.run.problem import Answer, Question
+from optimizer.run.search import evaluate_together
 from optimizer.run.task import Task
+
+_Asked = tuple[Mapping[Any, Question], Future[Sequence[Answer]]]
+"""Questions of one process, and where it waits for the answers."""
+
+
+class AskingWorkers(Generic[Job, Result]):
+    """Executor of searches with evaluations by one engine of this process.
+
+    Searches of a wave, `size` at most, advance together. So many processes breed and choose, while
+    the engine evaluates for the ones that wait; with one, this process searches.
+    """
+
+    def __init__(self, setup: InStepSetup[Job, Result], count: int, size: int, pool: Pool) -> None:
+        self._setup, self._count, self._size = setup, count, size
+        self._workers = Workers(setup.run_wave, count, pool)
+
+    def results(self, jobs: Sequence[Job]) -> Generator[tuple[Job, Result], None, None]:
+        """Each job with its result, wave after wave; closing it leaves the rest."""
+        # As few as memory allows, of about one size.
+        count = -(-len(jobs) // self._size)
+        edges = [len(jobs) * number // max(count, 1) for number in range(count + 1)]
+        waves = [jobs[begin:end] for begin, end in pairwise(edges)]
+        if self._workers.alone or min(map(len, waves), default=0) < 2:
+            for wave in waves:
+                yield from self._setup.run_in_step(wave)
+            return
+        tasks = self._build_tasks(waves[0])
+        for wave, following in zip_longest(waves, waves[1:], fillvalue=()):
+            tasks = yield from self._search_wave(wave, tasks, following)
+
+    def _search_wave(
+        self, wave: Sequence[Job], tasks: list[Task], following: Sequence[Job]
+    ) -> Generator[tuple[Job, Result], None, list[Task]]:
+        """Search a wave, with which its engine goes: memory may hold no two of them.
+
+        Returns the tasks of the following one, which are built beside the search.
+        """
+        evaluate = partial(evaluate_together, *self._setup.make_engine(wave, tasks))
+        shares = [wave[first :: self._count] for first in range(min(self._count, len(wave)))]
+        with (
+            Evaluating(evaluate) as engine,
+            self._workers.begin(shares, engine.ask, quiet=engine.quiet) as done,
+        ):
+            upcoming = self._build_tasks(following)
+            for _, results in done:
+                yield from results
+        return upcoming
+
+    def _build_tasks(self, wave: Sequence[Job]) -> list[Task]:
+        return [self._setup.build_task(job) for job in wave]
+
+
+class Evaluating:
+    """A thread that evaluates all waiting requests at once.
+
+    Attributes:
+        quiet: Held while it evaluates. An engine lets go of Python's lock at every launch, and
+            would wait for each of many threads that read and write meanwhile.
+    """
+
+    def __init__(self, evaluate: Ask) -> None:
+        self._evaluate, self.quiet = evaluate, threading.Lock()
+        self._asked: queue.SimpleQueue[_Asked] = queue.SimpleQueue()
+        self._thread = ThreadPoolExecutor(1)
+
+    def __enter__(self) -> "Evaluating":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.shutdown()
+
+    def ask(self, questions: Mapping[Any, Question]) -> Sequence[Answer]:
+        """Wait for the answers, in the order of the questions; raise as evaluating does."""
+        answers: Future[Sequence[Answer]] = Future()
+        self._asked.put((questions, answers))
+        self._thread.submit(self._answer)
+        return answers.result()
+
+    def _answer(self) -> None:
+        """Answer questions so far; none may be left."""
+        pending = []
+        with suppress(queue.Empty):
+            while True:
+                pending.append(self._asked.get_nowait())
+        questions = {key: question for asked, _ in pending for key, question in asked.items()}
+        if not questions:
+            return
+        try:
+            with self.quiet:
+                found = dict(zip(questions, self._evaluate(questions), strict=True))
+        except Exception as error:
+            for _, answers in pending:
+                answers.set_exception(error)
+            return
+        for asked, answers in pending:
+            answers.set_result([found[key] for key in asked])
+
 
 PROCESS_S = 0.5
 """Until a process is ready for its first search, on a free core."""
@@ -75,7 +186,7 @@ class ThisMachine:
         return Workers(MachineShare.of_cores(setup.task, cores).give(setup).run, cores, self._pool)
 
     def _choose_engine(
-        self, setup: OnWindows[Any], jobs: int, threads: int, beside_s: float
+        self, setup: OnWindows, jobs: int, threads: int, beside_s: float
     ) -> Workers | AskingWorkers[Any, Any] | None:
         """Executor with the engine of a setup, where that is done before `beside_s`; else None."""
         engine = setup.engine
@@ -88,7 +199,7 @@ class ThisMachine:
                 else None
             )
         # A run that was killed after its last search goes on with none left.
-        size = min(size_wave(setup), jobs)
+        size = max(1, min(size_wave(setup), jobs))
         several = max(1, min(threads - 1, size))
         # With one, all are searched in step here, before processes exist.
         seconds = {several: PROCESS_S + jobs * setup.seconds_on_gpu(several + 1)}
@@ -102,9 +213,7 @@ class ThisMachine:
 def find_gpu(task: Task, used: str) -> str | None:
     """GPU on which null searches of a run may be evaluated; None without one.
 
-    Args:
-        task: Of the run; with the device ``"auto"`` any GPU of this machine may be used.
-        used: Device of the run's own search, whose GPU comes first.
+    The one `used` by its own search comes first; with the device ``"auto"`` any other may serve.
     """
     if used != "cpu":
         return used
@@ -114,7 +223,7 @@ def find_gpu(task: Task, used: str) -> str | None:
     return None if choice.name == "cpu" else choice.label
 
 
-def size_wave(setup: OnWindows[Any]) -> int:
+def size_wave(setup: OnWindows) -> int:
     """Number of searches on parts of an engine's bars that it answers together."""
     pairs = setup.task.config.population * max(map(len, setup.windows))
     return max(MOST_PAIRS // pairs, 1)

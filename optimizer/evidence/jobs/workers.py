@@ -55,17 +55,12 @@ class JobProcess:
         return not self._is_killed and self._process.poll() is None
 
     def run(self, packed: bytes, job: object, *asked: AskParent, quiet: Quiet = QUIET) -> Any:  # noqa: ANN401
-        """Result of a job; a process that fails in the middle of one is killed.
+        """Result of a function by `pack` for a job; a process that fails in one is killed.
 
-        Args:
-            packed: Function that does it, by `pack`.
-            job: Its argument.
-            asked: One that answers questions of the job, if it asks.
-            quiet: Held while pipes are read or written.
+        One may be `asked` that answers questions of the job; `quiet` is held while pipes are used.
 
         Raises:
             WorkerLostError: When the process ends.
-            Whatever the job or an answer raises.
         """
         try:
             new = () if packed is self._packed else (folders_of_own_modules(), packed)
@@ -169,12 +164,7 @@ def pack(run: Callable[..., Any]) -> bytes:
 
 
 class Workers:
-    """Processes that do jobs by one function.
-
-    Args:
-        run: Does a job; also given what answers questions, where there is such.
-        count: How many processes; with one, this process does the jobs.
-        pool: Where processes come from and wait afterwards.
+    """So many processes of a pool that do jobs by one function; with one, this process does them.
 
     Attributes:
         alone: Whether all jobs are done in this process.
@@ -194,13 +184,7 @@ class Workers:
     ) -> Iterator[Iterator[tuple[Any, Any]]]:
         """Each job with its result, as they end; leaving it ends the running ones.
 
-        Args:
-            jobs: Arguments of the function.
-            asked: One that answers questions of jobs, if they ask.
-            quiet: Held while pipes are read or written.
-
-        Raises:
-            Whatever a job raises; the first such ends all.
+        The first error that a job raises ends all. Other arguments are those of `JobProcess.run`.
         """
         if self.alone:
             yield ((job, self._run(job, *asked)) for job in jobs)

@@ -31,7 +31,7 @@ from optimizer.cluster.sharded import on_shards, on_workers
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError, SchedulerLostError, WorkersLostError
 from optimizer.evidence.judge import judge_run
-from optimizer.evidence.plan import Plan
+from optimizer.evidence.judged_run import Plan
 from optimizer.run.runner import Observer, resume_run, start_run
 from optimizer.store import RunStore
 from strategy import words as w

@@ -20,18 +20,17 @@ from optimizer.evidence import concurrent_folds
 from optimizer.evidence.concurrent_folds import SpareCores
 from optimizer.evidence.figures import Figure
 from optimizer.evidence.folds import (
-    FoldPick,
-    FoldSettings,
     FoldSetup,
     build_folds_record,
     build_paths_record,
     measure_drift,
 )
 from optimizer.evidence.jobs import machine
+from optimizer.evidence.jobs.executor import PartPick
 from optimizer.evidence.jobs.workers import Pool
 from optimizer.evidence.judge import judge_run
+from optimizer.evidence.judged_run import Plan
 from optimizer.evidence.out_of_sample import UNKNOWN, Unseen, add_up, measure_out_of_sample
-from optimizer.evidence.plan import Plan
 from optimizer.evidence.returns import daily_returns, list_days
 from optimizer.evidence.sharpe import compute_psr
 from optimizer.evidence.splits import Split, combinatorial, list_paths, walk_forward
@@ -170,7 +169,7 @@ def test_default_cuts_are_the_longest_trade_and_the_longest_warm_up(name):
 
 BARS = make_planted_market(7, 1500, 8)
 DAY_NS = 86_400 * 10**9
-SETTINGS = FoldSettings(3, 3, 8, anchored=False)
+SETTINGS = {"folds": 3, "train": 3, "purge": 8, "anchored": False}
 
 
 @pytest.fixture(scope="module")
@@ -311,13 +310,13 @@ def test_drift_is_the_mean_share_of_the_span():
 def test_a_fold_without_a_pick_is_a_row_without_one(task, folds):
     """The others are judged without it."""
     splits, picks = folds
-    gone = [picks[0], FoldPick(1, None), picks[2]]
+    gone = [picks[0], PartPick(1, None), picks[2]]
     record = build_folds_record(task, splits, gone, SETTINGS)
     assert record.rows[1].genes == {}
     assert record.rows[1].why["mean_r"] == "no candidate was feasible"
     assert record.trades == record.rows[0].trades + record.rows[2].trades
     assert record.drift is None
-    none = build_folds_record(task, splits, [FoldPick(n, None) for n in range(3)], SETTINGS)
+    none = build_folds_record(task, splits, [PartPick(n, None) for n in range(3)], SETTINGS)
     assert (none.trades, none.mean_r, none.psr, none.closing_days) == (0, None, None, 0)
     assert "no candidate was feasible in any fold" in none.why.values()
 
@@ -327,7 +326,7 @@ def test_paths_join_the_tests_of_their_splits(task):
     splits = combinatorial([BARS], task.markets.windows, count=4, tests=2, purge=8, embargo=30)
     setup = FoldSetup(task, splits)
     picks = [setup.run(number) for number in range(6)]
-    picks[2] = FoldPick(2, None)
+    picks[2] = PartPick(2, None)
     record = build_paths_record(task, splits, picks, 4, 2)
     chosen = list(combinations(range(4), 2))
     expected = []

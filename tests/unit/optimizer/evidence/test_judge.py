@@ -14,9 +14,10 @@ from optimizer.errors import ConfigError, OptimizerError, StoreError
 from optimizer.evidence import judge
 from optimizer.evidence.betting import tally
 from optimizer.evidence.checkpoint import Checkpoint
-from optimizer.evidence.folds import FoldSettings, PathSettings, PathsRecord
-from optimizer.evidence.holdout import HeldOutRecord, LookSettings
+from optimizer.evidence.folds import CPCV, FOLD, PathsRecord
+from optimizer.evidence.holdout import HeldOutRecord
 from optimizer.evidence.judge import judge_run
+from optimizer.evidence.judged_run import Plan
 from optimizer.evidence.judgement import (
     QUESTIONS,
     Judgement,
@@ -31,20 +32,19 @@ from optimizer.evidence.judgement import (
 from optimizer.evidence.ledger import build_ledger, count_believed
 from optimizer.evidence.null import (
     DEFAULT_SEARCHES,
+    NULL,
     NullJob,
     NullRecord,
     NullSearch,
-    NullSettings,
     NullSetup,
 )
-from optimizer.evidence.plan import Plan
-from optimizer.evidence.schedule import NullScheduleSettings, ScheduleRecord, StepSettings
+from optimizer.evidence.schedule import NULL_SCHEDULE, STEP, ScheduleRecord, StepSettings
 from optimizer.evidence.verdict import Verdict
 from optimizer.grades import GRADES
 from optimizer.run.purposes import JUDGE, restore_task
 from optimizer.run.search import on_other_bars
 from optimizer.store import RunStore
-from optimizer.store.caveats import RunAnswer
+from optimizer.store.caveats import OPENED, RunAnswer
 from optimizer.store.listing import RunSummary, list_runs
 from optimizer.store.log import Reader
 from optimizer.store.result import load_result
@@ -361,66 +361,65 @@ def test_a_symbol_that_no_fold_tests_is_not_confirmed_by_them(result):
     assert "B is tested in 0 of them. C is tested in 1 of them." in sentence["folds"]
 
 
-FOLDS = FoldSettings(2, 3, 4, anchored=False)
-STEPS = StepSettings("30d", "182d", 96, anchored=False, pick_by="strength")
-NEAR = replace(STEPS, pick_by="near")
-KEEP = replace(STEPS, pick_by="keep")
-STEP_SETTINGS, KEEP_SETTINGS = vars(STEPS).values(), vars(KEEP).values()
-NULL = NullRecord(299, "day", replace(null_kind(0), run=50, stopped=False))
+FOLDS = {"anchored": False, "folds": len(BEST.folds.rows), "purge": 4, "train": 3}
+STEPS = {"anchored": False, "every": "30d", "pick_by": "strength", "purge": 96, "train": "182d"}
+KEEP = {**STEPS, "pick_by": "keep"}
+SHUFFLED, MIRRORED = ({"kind": kind, "null_keep": "day"} for kind in ("shuffled", "mirrored"))
+PATHS = {"cpcv": "4,2", "embargo": 8, "purge": 4}
+NULLS = NullRecord(299, "day", replace(null_kind(0), run=50, stopped=False))
 JUDGED = replace(
-    judgement(), null=NULL, cpcv=PathsRecord(6, (), None, None, None),
-    schedule=SimpleNamespace(settings=KEEP, null=NULL),
+    judgement(), null=NULLS, cpcv=PathsRecord(6, (), None, None, None),
+    schedule=SimpleNamespace(settings=StepSettings(**KEEP), null=NULLS),
 )  # fmt: skip
-DATES = "--every 30d --train 182d --purge 96"
 
 LEFT = [
-    (NullSettings("day", "shuffled"), 51, "51 searches on shuffled bars",
-     "--null-keep day --null 299"),
-    (NullSettings("week", "shuffled"), 1, "1 search on shuffled bars",
+    (NULL, SHUFFLED, 51, "51 searches on shuffled bars", "--null-keep day --null 299"),
+    (NULL, {**SHUFFLED, "null_keep": "week"}, 1, "1 search on shuffled bars",
      "--null-keep week --null 299"),
-    (replace(FOLDS, anchored=True), 1, "1 fold", "--folds 2 --train 3 --purge 4 --anchored"),
-    (replace(FOLDS, purge=5), 2, "2 folds", "--folds 2 --train 3 --purge 5"),
-    (PathSettings("5,1", 4, 8), 3, "3 combinatorial splits", "--cpcv 5,1 --purge 4 --embargo 8"),
-    (NEAR, 2, "2 steps", f"{DATES} --pick-by near"),
-    (replace(STEPS, anchored=True), 1, "1 step", f"{DATES} --anchored --pick-by strength"),
-    (NullScheduleSettings(*KEEP_SETTINGS, "day", "shuffled"), 51, "51 schedules on shuffled bars",
-     f"{DATES} --pick-by keep --null-keep day --null 299"),
-    (NullScheduleSettings(*STEP_SETTINGS, "day", "mirrored"), 1, "1 schedule on mirrored bars",
-     f"{DATES} --pick-by strength --null-keep day --null 299"),
-    (LookSettings(), 1, "1 look at held-out bars", "--open"),
+    (FOLD, {**FOLDS, "anchored": True}, 1, "1 fold", "--anchored --folds 2 --purge 4 --train 3"),
+    (FOLD, {**FOLDS, "purge": 5}, 2, "2 folds", "--folds 2 --purge 5 --train 3"),
+    (CPCV, {**PATHS, "cpcv": "5,1"}, 3, "3 combinatorial splits",
+     "--cpcv 5,1 --embargo 8 --purge 4"),
+    (STEP, {**STEPS, "pick_by": "near"}, 2, "2 steps",
+     "--every 30d --pick-by near --purge 96 --train 182d"),
+    (STEP, {**STEPS, "anchored": True}, 1, "1 step",
+     "--anchored --every 30d --pick-by strength --purge 96 --train 182d"),
+    (NULL_SCHEDULE, {**KEEP, **SHUFFLED}, 51, "51 schedules on shuffled bars",
+     "--every 30d --pick-by keep --purge 96 --train 182d --null-keep day --null 299"),
+    (NULL_SCHEDULE, {**STEPS, **MIRRORED}, 1, "1 schedule on mirrored bars",
+     "--every 30d --pick-by strength --purge 96 --train 182d --null-keep day --null 299"),
+    (OPENED, {}, 1, "1 look at held-out bars", "--open"),
 ]  # fmt: skip
 
 STATED = [
-    (NullSettings("day", "shuffled"), 50), (NullSettings("day", "mirrored"), 1), (FOLDS, 2),
-    (PathSettings("4,2", 4, 8), 6), (STEPS, 5),
-    (NullScheduleSettings(*KEEP_SETTINGS, "day", "shuffled"), 50),
+    (NULL, SHUFFLED, 50), (NULL, MIRRORED, 1), (FOLD, FOLDS, 2), (CPCV, PATHS, 6),
+    (STEP, STEPS, 5), (NULL_SCHEDULE, {**KEEP, **SHUFFLED}, 50),
 ]  # fmt: skip
 
 
-def list_rows(settings, count):
-    """So many rows as they are recorded, with names in order."""
-    recorded = dict(sorted(settings.payload().items()))
-    return [(settings.question, {"settings": recorded, "number": k + 1}) for k in range(count)]
+def list_rows(question, settings, count):
+    """So many rows as they are recorded."""
+    return [(question, {"settings": settings, "number": k + 1}) for k in range(count)]
 
 
-@pytest.mark.parametrize(("settings", "count", "words", "flags"), LEFT)
+@pytest.mark.parametrize(("question", "settings", "count", "words", "flags"), LEFT)
 def test_rows_that_no_judgement_states_are_said_with_the_flags_that_go_on(
-    settings, count, words, flags
+    question, settings, count, words, flags
 ):
     """Those of other settings than the judged ones, and those beyond the number that counted."""
-    rows = [("judgement", {}), *list_rows(settings, count)]
+    rows = [("judgement", {}), *list_rows(question, settings, count)]
     assert list_unstated(rows, [JUDGED]) == list_unstated(rows, []) == [(words, flags)]
 
 
 def test_rows_that_a_judgement_states_are_not_said():
     """Each question asks its own part; what is left is said in the order of its beginning."""
-    stated = [row for settings, count in STATED for row in list_rows(settings, count)]
+    stated = [row for rows in STATED for row in list_rows(*rows)]
     assert list_unstated(stated, [JUDGED]) == []
-    names = [QUESTIONS[settings.question] for settings, _ in STATED]
-    assert [*dict.fromkeys(names), LookSettings] == [*QUESTIONS.values()]
+    assert [*dict.fromkeys(name for name, *_ in STATED), OPENED] == [*QUESTIONS]
     opened = replace(JUDGED, held_out=SimpleNamespace())
-    assert list_unstated(list_rows(LookSettings(), 1), [JUDGED, opened]) == []
-    left = list_unstated([*list_rows(NEAR, 1), *stated, *list_rows(FOLDS, 1)], [judgement()])
+    assert list_unstated(list_rows(OPENED, {}, 1), [JUDGED, opened]) == []
+    near = list_rows(STEP, {**STEPS, "pick_by": "near"}, 1)
+    left = list_unstated([*near, *stated, *list_rows(FOLD, FOLDS, 1)], [judgement()])
     assert [words for words, _ in left] == [
         "1 step", "6 combinatorial splits", "5 steps", "50 schedules on shuffled bars",
     ]  # fmt: skip
@@ -461,24 +460,21 @@ def test_expectation_is_told_with_its_source_or_how_to_find_it_out(result, made,
     assert bool(sentence) == bool(told)
 
 
-SCHEDULE = NullScheduleSettings("30d", "182d", 96, False, "strength", "day", "shuffled")
-
-
 def test_rows_are_known_by_their_settings_and_their_number(tmp_path):
     """Those of another kind or rhythm are not; of equal numbers the newest counts."""
-    settings = NullSettings("day", "shuffled")
+    settings = {"null_keep": "day", "kind": "shuffled"}
     with RunStore.create(tmp_path, "run", HEADER) as store:
         store.record(make_generation(0))
         store.finish({"front": []})
-        rows = Checkpoint(store, settings, NullSearch)
+        rows = Checkpoint(store, NULL, settings, NullSearch)
         for number, strength in ((2, 1.0), (1, 2.0), (2, 3.0)):
             rows.add(NullSearch(number, 4, strength))
         store.flush()
         known = {1: NullSearch(1, 4, 2.0), 2: NullSearch(2, 4, 3.0)}
-        assert rows.known == Checkpoint(store, settings, NullSearch).known == known
-        for other in (replace(settings, kind="mirrored"), replace(settings, null_keep="week"),
-                      SCHEDULE):  # fmt: skip
-            assert Checkpoint(store, other, NullSearch).known == {}
+        assert rows.known == Checkpoint(store, NULL, settings, NullSearch).known == known
+        for other in ({**settings, "kind": "mirrored"}, {**settings, "null_keep": "week"}):
+            assert Checkpoint(store, NULL, other, NullSearch).known == {}
+        assert Checkpoint(store, NULL_SCHEDULE, settings, NullSearch).known == {}
 
 
 SHORT_NOISE = make_planted_market(7, 900, 0)

@@ -15,12 +15,12 @@ from optimizer.evidence.betting import compute_wealth, tally
 from optimizer.evidence.figures import Figure
 from optimizer.evidence.jobs.workers import Workers
 from optimizer.evidence.null import (
+    NULL,
     Compared,
     NullJob,
     NullKind,
     NullRecord,
     NullSearch,
-    NullSettings,
     NullSetup,
     NullTest,
     compare_front,
@@ -139,7 +139,7 @@ def make_null(tmp_path):
     """Makes null searches of a finished run: of shuffled bars, which say luck at once."""
 
     def make(crew, planned=9, strength=4.0):
-        test = NullTest(store, NullSettings, Figure(strength))
+        test = NullTest(store, NULL, Figure(strength))
         setup = NullSetup(make_task(BARS), "none")
         record = test.make(setup, planned, crew.submit, lambda *_: None)
         store.flush()

@@ -10,16 +10,15 @@ from hypothesis import strategies as st
 from data.bars import Window
 from engine.batch import Engine
 from optimizer.errors import ConfigError
-from optimizer.evidence import planted_markets
+from optimizer.evidence import power_searches
 from optimizer.evidence.checkpoint import Checkpoint
 from optimizer.evidence.cscv import build_cscv_record, compare_halves
 from optimizer.evidence.expectation import AccountPart, add_year, expect, expect_year
 from optimizer.evidence.figures import Figure
-from optimizer.evidence.null import NullJob, NullSearch, NullSettings, NullSetup
+from optimizer.evidence.null import NULL, NullJob, NullSearch, NullSetup
 from optimizer.evidence.null_markets import NullMarkets
 from optimizer.evidence.out_of_sample import UNKNOWN, Unseen
 from optimizer.evidence.pick import compute_strengths, select_pick
-from optimizer.evidence.planted_markets import _list_r, _move, _plant, _trade, plant_edge
 from optimizer.evidence.power import (
     PlantedSearch,
     PowerRecord,
@@ -31,10 +30,15 @@ from optimizer.evidence.power_searches import (
     EDGES,
     FIRST_MARKET,
     MARKETS,
+    PLANTED,
     PlantedJob,
-    PowerSettings,
     PowerSetup,
+    _list_r,
+    _move,
+    _plant,
+    _trade,
     build_power_record,
+    plant_edge,
 )
 from optimizer.evidence.trials import JudgedTrials, build_daily_columns, count_effective_trials
 from optimizer.run.search import search
@@ -146,9 +150,9 @@ def test_a_candidate_has_the_edge_that_is_planted(edge):
     error = before.std() / np.sqrt(len(before))
     chance = before.mean() - usual.mean()
     assert after.mean() - chance == pytest.approx(edge, abs=0.1 * error)
-    assert planted.planted.trades == len(after)
+    assert planted.edge_trades == len(after)
     shown = edge * np.sqrt(len(after) / (edge**2 + after.var()))
-    assert planted.planted.strength == pytest.approx(shown)
+    assert planted.edge_strength == pytest.approx(shown)
     (old,), (bars,) = task.markets.series, planted.markets.series
     ranges = [np.log(b.high / b.low) for b in (old, bars)]
     assert np.median(np.abs(ranges[1] - ranges[0])) < 1e-12
@@ -159,7 +163,7 @@ def test_a_candidate_has_the_edge_that_is_planted(edge):
 def test_the_strongest_of_ten_candidates_comes_first(monkeypatch):
     """By what it earns on the last copy; then the second of each ten, and so on."""
     tried = []
-    monkeypatch.setattr(planted_markets, "_plant", lambda *given: tried.append(given[2]))
+    monkeypatch.setattr(power_searches, "_plant", lambda *given: tried.append(given[2]))
     task, *copies = list_shuffled(make_task(BARS), 1, 2, 3)
     with pytest.raises(ConfigError, match="100 random candidates"):
         plant_edge(task, copies, 0.1, 1)
@@ -242,10 +246,10 @@ def test_searches_on_record_are_not_made_again(tmp_path):
     with RunStore.create(tmp_path, "run", HEADER) as store:
         store.record(make_generation(0))
         store.finish({"front": []})
-        nulls = Checkpoint(store, NullSettings("none", "shuffled"), NullSearch)
+        nulls = Checkpoint(store, NULL, {"null_keep": "none", "kind": "shuffled"}, NullSearch)
         for number in range(1, 300):
             nulls.add(NullSearch(number, 1, 0.0))
-        kept = Checkpoint(store, PowerSettings("none", 0.1), PlantedSearch)
+        kept = Checkpoint(store, PLANTED, {"null_keep": "none", "edge": 0.1}, PlantedSearch)
         kept.add(PlantedSearch(7, 1, 0.5, 30, edge_trades=60))
         store.flush()
 

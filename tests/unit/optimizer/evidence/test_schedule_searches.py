@@ -10,9 +10,9 @@ from data.bars import Window
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from optimizer.evidence.folds import FoldSetup
 from optimizer.evidence.judge import judge_run
+from optimizer.evidence.judged_run import Plan
 from optimizer.evidence.judgement import read_judgement
 from optimizer.evidence.null import NullJob
-from optimizer.evidence.plan import Plan
 from optimizer.evidence.returns import list_days
 from optimizer.evidence.schedule import StepSettings, TradedSteps
 from optimizer.evidence.schedule_searches import NullScheduleSetup, StepSetup, choose_picks
@@ -95,7 +95,7 @@ def test_the_pick_before_stays_while_it_is_half_as_strong(setup, found):
 
 def test_a_null_schedule_is_the_schedule_on_another_market(setup, found, monkeypatch):
     """On bars that are shuffled into themselves it finds what the real one finds."""
-    null = NullScheduleSetup(setup.task, SETTINGS, "none")
+    null = NullScheduleSetup(setup.task, "none", settings=SETTINGS)
     first, again, other = (null.run(NullJob("shuffled", number)) for number in (1, 1, 2))
     assert first == again
     assert other.strength != first.strength

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.bars import Window
-from optimizer.evidence import bootstrap, halves
+from optimizer.evidence import bootstrap
 from optimizer.evidence.bootstrap import (
     choose_block_length,
     compare_superior,
@@ -22,7 +22,6 @@ from optimizer.evidence.bootstrap import (
 )
 from optimizer.evidence.cscv import compare_halves
 from optimizer.evidence.figures import Figure, make_undefined
-from optimizer.evidence.halves import judge_splits
 from optimizer.evidence.returns import (
     Daily,
     compute_efficiency,
@@ -193,31 +192,6 @@ def test_overfitting_equals_the_letter(seed, count, blocks, is_sparse):
         slope, intercept = np.polyfit(*finite.T, 1)
         assert halves.slope == pytest.approx(slope, rel=1e-6, abs=1e-6)
         assert halves.intercept == pytest.approx(intercept, rel=1e-6, abs=1e-6)
-
-
-def test_how_trials_are_taken_together_changes_nothing():
-    """Neither the parts of trials nor those of splits show: each half alone has the same bits."""
-    rng = np.random.Generator(np.random.PCG64(3))
-    count, blocks = halves.BLOCK + 900, 8
-    trades = rng.integers(0, 3, (blocks, count)).astype(float)
-    sum_r = rng.normal(0, 1, (blocks, count)) * np.minimum(trades, 1.0)
-    totals = np.stack([trades, sum_r, sum_r**2 + trades], axis=1)
-    choices = np.array(list(combinations(range(blocks), blocks // 2)))
-    whole, parts = np.empty((2, len(choices), 3))
-    half = len(choices) // 2
-    assert half > 2 * halves.AT_ONCE
-    judge_splits(totals, choices, 0, half, whole)
-    for begin, end in ((7, half), (0, 7)):
-        judge_splits(totals, choices, begin, end, parts)
-    assert whole.tobytes() == parts.tobytes()
-    n, a, q = np.cumsum(totals[choices], axis=1)[:, -1].transpose(1, 0, 2)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        spread = (q - a * a / n) / (n - 1)
-        ratios = np.where((n >= 2) & (spread > 0), a / n / np.sqrt(spread), -np.inf)
-    for (chosen, other, rank), here, there in zip(whole, ratios, ratios[::-1], strict=True):
-        best = here.argmax()
-        assert (chosen, other) == (here[best], there[best])
-        assert rank == (there < other).sum() + ((there == other).sum() + 1) / 2
 
 
 def daily(days, sharpe, skew, kurtosis):

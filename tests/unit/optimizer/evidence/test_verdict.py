@@ -19,13 +19,14 @@ from optimizer.evidence import holdout
 from optimizer.evidence.betting import Tally, tally
 from optimizer.evidence.figures import Figure, make_undefined
 from optimizer.evidence.holdout import LOOKS, list_bar_ranges, record_looks
+from optimizer.evidence.jobs.executor import PartPick
 from optimizer.evidence.judgement import read_judgement
 from optimizer.evidence.ledger import LedgerRecord
 from optimizer.evidence.out_of_sample import Unseen, measure_out_of_sample
 from optimizer.evidence.pick import ask_pick, choose_member, compute_strength, replay_gone
 from optimizer.evidence.robust import CHECKS
 from optimizer.evidence.schedule import StepSettings, TradedSteps
-from optimizer.evidence.schedule_searches import StepPick, StepSetup, choose_picks
+from optimizer.evidence.schedule_searches import StepSetup, choose_picks
 from optimizer.evidence.statistic import Around
 from optimizer.evidence.verdict import Facts, ScheduleFacts, decide
 from optimizer.grades import GRADES
@@ -433,9 +434,9 @@ def test_a_pick_that_would_be_gone_does_not_stay():
     for size, is_kept in ((1000, True), (35000, False)):
         (before, strongest), number = genomes(size, 1200).tolist(), last
         found = [
-            *(StepPick(step, None, None) for step in range(last - 1)),
-            StepPick(last - 1, tuple(before), 4.0),
-            StepPick(number, tuple(strongest), setup.measure_strength(number, genomes(1200)[0])),
+            *(PartPick(step, None, None) for step in range(last - 1)),
+            PartPick(last - 1, tuple(before), 4.0),
+            PartPick(number, tuple(strongest), setup.measure_strength(number, genomes(1200)[0])),
         ]
         assert (choose_picks(setup, found)[-1].genome == tuple(before)) == is_kept
 

@@ -13,16 +13,16 @@ from data.bars import Window
 from optimizer import load_run
 from optimizer.cli.result import print_answer, print_result
 from optimizer.evidence.judge import judge_run
-from optimizer.evidence.plan import Plan
+from optimizer.evidence.judged_run import Plan
 from optimizer.formatting import fraction, metric
 from optimizer.grades import GRADES
-from optimizer.report import gallery, write_report
+from optimizer.report import gallery
 from optimizer.report.charts.chart import Chart
 from optimizer.report.charts.price import find_rows
 from optimizer.report.facts import summarize
 from optimizer.report.gallery import Charts
 from optimizer.report.model import build_page_data, choose_members
-from optimizer.report.page import pack, page_html
+from optimizer.report.page import pack, page_html, write_report
 from optimizer.report.pick import by_weight, compare, knee
 from optimizer.report.regimes import REGIME_BARS, UNKNOWN, find_regimes
 from optimizer.report.schedule import (

@@ -13,7 +13,7 @@ from optimizer import load_run, signal
 from optimizer.errors import StoreError
 from optimizer.evidence.betting import tally
 from optimizer.evidence.checkpoint import Checkpoint
-from optimizer.evidence.null import NullSearch, NullSettings
+from optimizer.evidence.null import NULL, NullSearch
 from optimizer.signals.words import describe_state
 from optimizer.store.labels import change_labels
 from optimizer.store.listing import list_runs
@@ -85,7 +85,8 @@ def test_p_so_far_is_that_of_the_tally(run_path, tmp_path):
     assert list_states(tmp_path) == ["being judged"]
     strength = load_run("growing", tmp_path).pick.strength
     strengths = [strength + 1, strength - 1, None, strength - 2]
-    checkpoint = Checkpoint(growing.store, NullSettings("day", "shuffled"), NullSearch)
+    settings = {"null_keep": "day", "kind": "shuffled"}
+    checkpoint = Checkpoint(growing.store, NULL, settings, NullSearch)
     for number, value in [*enumerate(strengths, start=1), (6, 9.0)]:
         checkpoint.add(NullSearch(number, 3, value))
     growing.store.flush()

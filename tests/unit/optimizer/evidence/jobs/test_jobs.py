@@ -17,10 +17,11 @@ import pytest
 from data.bars import Window
 from engine.batch import Engine
 from engine.replay.certificate import certify
+from optimizer.evidence import concurrent_folds
+from optimizer.evidence.concurrent_folds import replay_in_processes
 from optimizer.evidence.folds import FoldSetup
-from optimizer.evidence.jobs import asking, replaying
-from optimizer.evidence.jobs.asking import AskingWorkers
-from optimizer.evidence.jobs.replaying import replay_in_processes
+from optimizer.evidence.jobs import machine
+from optimizer.evidence.jobs.machine import AskingWorkers
 from optimizer.evidence.jobs.workers import Pool, Workers
 from optimizer.evidence.null import NullJob, NullSetup
 from optimizer.evidence.schedule import StepSettings
@@ -123,7 +124,7 @@ def test_processes_whose_questions_failed_are_replaced(pool, monkeypatch):
     """What the engine raises arrives, and the next searches are not given answers of these."""
     setup = NullSetup(TASKS["shipped"](), "none")
     with monkeypatch.context() as patch:
-        patch.setattr(asking, "evaluate_together", raise_error)
+        patch.setattr(machine, "evaluate_together", raise_error)
         with pytest.raises(ValueError, match="no engine"):
             dict(AskingWorkers(setup, 2, 6, pool).results(JOBS))
     found = dict(AskingWorkers(setup, 2, 6, pool).results(JOBS))
@@ -174,7 +175,7 @@ def test_a_certificate_of_processes_is_that_of_threads(pool):
     in_processes = partial(certify, engine, GENOMES, replaying=partial(replay_in_processes, pool))
     expected = certify(engine, GENOMES)
     assert in_processes() == expected
-    assert len(pool._idle) >= replaying.PROCESSES
+    assert len(pool._idle) >= concurrent_folds.PROCESSES
     assert (expected.mismatches, expected.trades > 0) == (0, True)
     evaluate = engine.evaluate
     engine.evaluate = lambda given: evaluate(given) + (np.arange(len(given)) == 7)[:, None, None]
