@@ -147,7 +147,8 @@ class Higher(Expression):
     offset: int = 0  # minutes added to UTC; a fixed number
 
     def __post_init__(self) -> None:
-        if not (is_whole(self.minutes, 1, WEEK_MINUTES) and _is_legal_span(self.minutes)):
+        is_span = is_whole(self.minutes, 1, WEEK_MINUTES)
+        if not (is_span and (DAY_MINUTES % self.minutes == 0 or self.minutes == WEEK_MINUTES)):
             raise StrategyError(
                 f"higher takes whole minutes that divide a day ({DAY_MINUTES:,}), or a week "
                 f"({WEEK_MINUTES:,}), got {quote_value(self.minutes)}"
@@ -272,7 +273,3 @@ def _check_gene(where: str, parameter: Parameter, gene: Gene) -> None:
             f"{where}: gene '{gene.name}' may be {gene.low:g} .. {gene.high:g}, but "
             f"{parameter.name} must be {parameter.wanted}{parameter.explain(gene.high)}"
         )
-
-
-def _is_legal_span(minutes: int) -> bool:
-    return minutes == WEEK_MINUTES or DAY_MINUTES % minutes == 0

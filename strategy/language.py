@@ -256,17 +256,14 @@ def check_arguments(
                 raise ArgumentError("; ".join(told), strange) from None
             named = [f"'{key}'{near_match(key, signature.parameters)}" for key in strange]
             message = f"got an unexpected keyword argument {' and '.join(named)}"
-        if "positional" in message and (named := _by_name(signature)):
-            message = f"{message}; write {named[0]}=... and so on"
+        by_name = [
+            one.name for one in signature.parameters.values() if one.kind is one.KEYWORD_ONLY
+        ]
+        if "positional" in message and by_name:
+            message = f"{message}; write {by_name[0]}=... and so on"
         raise ArgumentError(f"{name}({takes}): {message}", strange) from None
     bound.arguments = {name: make_plain(value) for name, value in bound.arguments.items()}
     return bound
-
-
-def _by_name(signature: inspect.Signature) -> list[str]:
-    """Parameters that a word takes by name only."""
-    parameters = signature.parameters.values()
-    return [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
 
 
 def as_expression(value: object) -> Expression:

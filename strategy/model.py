@@ -1,8 +1,8 @@
 """A strategy as plain data: both sides, their conditions, stops and exits."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar, cast
 
 from strategy.conditions import Condition
@@ -41,7 +41,7 @@ from strategy.records import (
     read_genes,
     refuse_others,
 )
-from strategy.rows import count_reach, count_warm_up
+from strategy.rows import count_warm_up
 from strategy.source_location import StrategySource
 
 _UNSET = GenomeLayout(())
@@ -265,9 +265,13 @@ class Strategy(Node):
         return max((count_warm_up(part, genes) for part in self._parts()), default=0)
 
     def longest_reach(self, timeframe_ns: int) -> int:
-        """Bars before one that any of its rows may depend on within bounds; see `count_reach`."""
-        reach = partial(count_reach, timeframe_ns=timeframe_ns)
-        return max((self._longest(part, reach) for part in self._parts()), default=0)
+        """Bars before one that any of its rows may depend on within bounds."""
+        rest, reaches = self.layout.decode(self.layout.defaults), [0]
+        for part in self._parts():
+            used = {node.gene.name for node in walk(part) if isinstance(node, GeneValue)}
+            for corner in self.layout.corners(sorted(used & self.row_genes)):
+                reaches.append(count_warm_up(part, {**rest, **corner}, timeframe_ns))
+        return max(reaches)
 
     def place_of(self, *genes: str) -> str:
         """End of a message about some genes, or about none: ``(FILE:LINE)``.
@@ -348,12 +352,6 @@ class Strategy(Node):
             for parameter, setting in node.settings:
                 if isinstance(setting, GeneValue):
                     yield self.layout.index(setting.gene.name), parameter
-
-    def _longest(self, part: Node, bars_of: Callable[..., int]) -> int:
-        used = {node.gene.name for node in walk(part) if isinstance(node, GeneValue)}
-        rest = self.layout.decode(self.layout.defaults)
-        corners = self.layout.corners(sorted(used & self.row_genes))
-        return max(bars_of(part, {**rest, **corner}) for corner in corners)
 
 
 def from_described(

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import fields
 
-from strategy.clock import Offset
 from strategy.conditions import (
     AllOf,
     AnyOf,
@@ -49,9 +48,8 @@ def format_tree(node: Node) -> str:
     if isinstance(node, Choose):
         return _format_choice(node)
     if isinstance(node, Clock):
-        return (
-            f"{node.name}({', '.join([*map(format_tree, node.parameters), _offset(node.offset)])})"
-        )
+        offset = f'"{node.offset}"' if isinstance(node.offset, str) else f"{node.offset}"
+        return f"{node.name}({', '.join([*map(format_tree, node.parameters), offset])})"
     return _condition(node)
 
 
@@ -106,10 +104,6 @@ def _list_fields(node: Node) -> Iterator[str]:
         text = format_tree(value) if isinstance(value, Node) else json.dumps(value)
         is_by_name = not is_whole or "is_later" in field.metadata
         yield f"{field.name}={text}" if is_by_name else text
-
-
-def _offset(offset: Offset) -> str:
-    return f'"{offset}"' if isinstance(offset, str) else f"{offset}"
 
 
 def _find_word(node: AllOf) -> str:

@@ -119,21 +119,15 @@ def bound(tree: Tree, genes: Genes) -> Tree:
     return transform_nodes(tree, replace_gene)
 
 
-def count_warm_up(tree: Node, genes: Genes) -> int:
+def count_warm_up(tree: Node, genes: Genes, timeframe_ns: int | None = None) -> int:
     """Bars before the first that may signal, of an expression, a condition or an exit.
 
-    It comes from parameters alone: a row may know its first value later than that.
+    It comes from parameters alone: a row may know its first value later than that. With the length
+    of a bar it is the bars before one that its value may depend on, recurrences by their warm-up:
+    rows of higher bars count in bars of the series, those of a session as a day.
     """
-    return _warm_up_settled(tree, genes)
-
-
-def count_reach(tree: Node, genes: Genes, timeframe_ns: int) -> int:
-    """Bars before one that its value may depend on, recurrences by their warm-up.
-
-    As in `count_warm_up`, with rows of higher bars counted in bars of the series, and those of a
-    session as a day.
-    """
-    return _warm_up_settled(tree, genes, timeframe_ns)
+    left = settle_switches(tree, genes) if isinstance(tree, Condition) else tree
+    return 0 if left is None else _warm_up(left, genes, timeframe_ns)
 
 
 def check_spans(strategy: Node, timeframe_ns: int) -> None:
@@ -314,12 +308,6 @@ def resolve_value(setting: Node, genes: Genes) -> float:
         return float(genes[setting.gene.name])
     assert isinstance(setting, Number)
     return setting.value
-
-
-def _warm_up_settled(tree: Node, genes: Genes, timeframe_ns: int | None = None) -> int:
-    """Warm-up or reach of what switches leave."""
-    left = settle_switches(tree, genes) if isinstance(tree, Condition) else tree
-    return 0 if left is None else _warm_up(left, genes, timeframe_ns)
 
 
 def _warm_up(tree: Node, genes: Genes, timeframe_ns: int | None = None) -> int:

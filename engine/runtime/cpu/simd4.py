@@ -128,18 +128,6 @@ def scatter(builder, column, starts, k, value):
         builder.store(lane_value, builder.gep(column.data, [address]))
 
 
-@instruction(types.void, None, None, types.int64, lanes)
-def scatter_signs(builder, codes, starts, k, value):
-    """Write each lane, -1, 0 or 1, as a code of one byte, 0 to 2, to codes[starts[lane] + k]."""
-    whole = builder.fptosi(
-        builder.fadd(value, _constant(1.0)), ir.VectorType(ir.IntType(32), LANES)
-    )
-    for lane in reversed(range(LANES)):
-        address = builder.add(builder.extract_value(starts, lane), k)
-        lane_value = builder.extract_element(whole, ir.Constant(ir.IntType(32), lane))
-        builder.store(builder.trunc(lane_value, ir.IntType(8)), builder.gep(codes.data, [address]))
-
-
 @instruction(lanes, None, types.int64)
 def load(builder, column, first):
     """column[first : first + 4], a lane each."""
