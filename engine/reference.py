@@ -75,9 +75,8 @@ from strategy.expressions import holds_row
 from strategy.forms import Ladder, Volatility, count_legs, find_step, split_sides
 from strategy.model import Strategy
 from strategy.pretty_print import format_tree
-from strategy.rows import DecodedGenes, Genes, LoopRunner, Rows, as_it_reads, resolve_value
+from strategy.rows import DecodedGenes, Genes, LoopRunner, Rows, as_it_reads, resolve_value, truth
 from strategy.series import Series
-from strategy.signals import truth
 
 KEPT_BYTES = 2**29
 """Rows that are kept for the next individual; the least recently read is let go first."""

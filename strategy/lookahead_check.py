@@ -19,9 +19,8 @@ from strategy.files import rerun_indicator
 from strategy.genes import Floats, Ints
 from strategy.model import Strategy
 from strategy.nodes import Node
-from strategy.rows import Rows, bound, whole
+from strategy.rows import Bools, Rows, bound, whole
 from strategy.series import Series
-from strategy.signals import Bools
 
 CUTS = 64
 """Bars, evenly chosen, at which every call is cut; and as many at which a row of flags moves."""

@@ -5,11 +5,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, cast
 
-from strategy.conditions import Condition
+from strategy.conditions import Condition, settle_switches
 from strategy.custom_indicator import OwnIndicator
 from strategy.errors import GeneError, StrategyError, unknown
 from strategy.expressions import (
     Call,
+    Choose,
     Column,
     Expression,
     GeneValue,
@@ -31,7 +32,7 @@ from strategy.forms import (
 )
 from strategy.genes import Floats, GenomeLayout, LessThan
 from strategy.indicator_registry import KINDS
-from strategy.nodes import Node, Numbers, Parameter, check_extent, walk
+from strategy.nodes import Node, Numbers, Parameter, check_extent, transform_nodes, walk
 from strategy.parts import PARTS, check_parts
 from strategy.records import (
     decode_node,
@@ -41,7 +42,7 @@ from strategy.records import (
     read_genes,
     refuse_others,
 )
-from strategy.rows import count_warm_up
+from strategy.rows import Genes, count_warm_up, resolve_value
 from strategy.source_location import StrategySource
 
 _UNSET = GenomeLayout(())
@@ -401,3 +402,41 @@ def _format_gene(value: GeneValue) -> str:
     gene = value.gene
     where = f" ({value.place})" if value.place else ""
     return f"{gene.kind} {gene.default:g}, {gene.low:g} .. {gene.high:g}{where}"
+
+
+def resolve_options(strategy: Strategy, genes: Genes) -> Strategy:
+    """The strategy of one value of each gene with options; all other genes stay.
+
+    Raises:
+        StrategyError: When its switches leave no entry.
+    """
+    if not strategy.layout.is_category.any():
+        return strategy
+    parts: dict[str, Any] = {name: _resolve_part(getattr(strategy, name), genes) for name in PARTS}
+    for side in ("long", "short"):
+        if parts[side] is None:
+            parts[f"exit_{side}"] = parts["reverse"] = None
+    read = {leaf.gene.name for part in parts.values() for leaf in _list_genes(part)}
+    layout = strategy.layout
+    kept = GenomeLayout(
+        tuple(gene for gene in layout.genes if gene.name in read),
+        tuple(pair for pair in layout.constraints if {pair.left, pair.right} <= read),
+    )
+    return replace(strategy, **parts, layout=kept)
+
+
+def _resolve_part(part: Node | bool | None, genes: Genes) -> Node | bool | None:
+    if not isinstance(part, Node):
+        return part
+    left = settle_switches(part, genes) if isinstance(part, Condition) else part
+
+    def pick(node: Node) -> Node:
+        return node.pick(resolve_value(node.gene, genes)) if isinstance(node, Choose) else node
+
+    return None if left is None else transform_nodes(left, pick)
+
+
+def _list_genes(part: Node | bool | None) -> list[GeneValue]:
+    if not isinstance(part, Node):
+        return []
+    return [node for node in walk(part) if isinstance(node, GeneValue)]

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from data.inspection import Wick, find_wick
-from engine.accounts.account import Account
-from engine.accounts.account_trades import Folded
+from engine.accounts.account import Account, Folded
 from engine.accounts.ledger import Ledger
 
 MOST_BY_ONE, ROUNDING = 0.5, 1e-9

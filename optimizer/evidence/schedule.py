@@ -10,8 +10,7 @@ import numpy as np
 
 from data.bars import Window
 from data.checks import format_time
-from engine.accounts.account import Account
-from engine.accounts.account_trades import Folded
+from engine.accounts.account import Account, Folded
 from engine.accounts.caveats import find_gone
 from engine.accounts.curves import add_up
 from engine.accounts.ledger import Ledger

@@ -13,7 +13,7 @@ from optimizer.export.scripts import ExportedStep, build_python_script, find_new
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
 from strategy.errors import StrategyError, unknown
-from strategy.resolved import resolve_options
+from strategy.model import resolve_options
 
 ENDINGS = {
     "backtesting.py": ".py",

@@ -19,7 +19,7 @@ from strategy.indicator_registry import COMPUTED_COLUMNS, KINDS
 from strategy.indicators.bars import opening_high, opening_low, vwap
 from strategy.nodes import Node
 from strategy.pretty_print import format_tree
-from strategy.signals import bars_within, held_bars
+from strategy.rows import bars_within, held_bars
 
 INDENT = "    "
 

@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from data.bars import Window
-from engine.accounts.account import Account
-from engine.accounts.account_trades import Folded
+from engine.accounts.account import Account, Folded
 from engine.accounts.ledger import Ledger
 from optimizer.errors import ConfigError
 from optimizer.evidence.figures import Number

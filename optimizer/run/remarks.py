@@ -30,9 +30,8 @@ from strategy.genes import GenomeLayout
 from strategy.model import Strategy
 from strategy.nodes import Node, walk
 from strategy.pretty_print import format_tree
-from strategy.rows import Rows
+from strategy.rows import Rows, truth
 from strategy.series import Series
-from strategy.signals import truth
 
 MOST_NAMED = 3
 

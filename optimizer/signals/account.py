@@ -7,8 +7,7 @@ import numpy as np
 
 from data.bars import Bars, Window
 from data.checks import Floats
-from engine.accounts.account import Account
-from engine.accounts.account_trades import Folded
+from engine.accounts.account import Account, Folded
 from engine.accounts.ledger import REASONS, Ledger
 from engine.accounts.limits import build_limits
 from engine.accounts.reference import find_size

@@ -16,9 +16,8 @@ from engine.reference import Reference
 from optimizer.agreement.matching import place_trades
 from optimizer.agreement.reading import read_trade_list
 from strategy.language import Claim
-from strategy.rows import Rows
+from strategy.rows import Rows, truth
 from strategy.series import Series
-from strategy.signals import truth
 from tests.support.paths import ROOT
 from tests.support.references import FORMS
 

@@ -23,11 +23,10 @@ from strategy.conditions import (
 )
 from strategy.errors import GeneError
 from strategy.expressions import Column, GeneValue, Number
+from strategy.model import resolve_options
 from strategy.nodes import transform_nodes
-from strategy.resolved import resolve_options
-from strategy.rows import Rows
+from strategy.rows import Rows, truth
 from strategy.series import Series
-from strategy.signals import truth
 from strategy.words import choice, close, ema, length, share, sma, strategy, switch, volume
 from tests.support.worlds import make_bars, markets
 
