@@ -20,9 +20,8 @@ from strategy import STRATEGIES
 from strategy.conditions import AllOf, AnyOf, Compare, Held, Within, negate_condition
 from strategy.expressions import Call, Column, Number
 from strategy.indicators.windows import zscore
-from strategy.rows import Rows, as_it_reads
+from strategy.rows import Rows, as_it_reads, truth
 from strategy.series import Series
-from strategy.signals import truth
 from tests.support.random_strategies import drawn_exits, drawn_orders
 from tests.support.references import BACKEND_PARAMETERS, FORMS, compiled_reference
 from tests.support.worlds import (

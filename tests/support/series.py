@@ -9,9 +9,8 @@ import pyarrow.parquet as pq
 
 from data import Bars, resample
 from data.bars import FinerBars
-from strategy.rows import Rows, as_it_reads
+from strategy.rows import Rows, as_it_reads, truth
 from strategy.series import Series
-from strategy.signals import truth
 
 START_NS = 1_704_067_200 * 10**9
 """2024-01-01T00:00 UTC, a Monday."""
