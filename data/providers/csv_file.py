@@ -206,10 +206,7 @@ def cut_remarks(head: bytes, tail: bytes, header: Header) -> tuple[bytes, tuple[
 def drop_headers(
     columns: pa.Table, layout: Layout, header: Header, where: str, *, may_drop: bool
 ) -> tuple[pa.Array | None, tuple[str, ...]]:
-    """Flags of rows [N] other than repeated names of columns, and a note about the repetitions.
-
-    None where no row repeats them.
-    """
+    """Flags of rows [N] other than repeated names of columns, None without any, and a note."""
     time, opening = layout.times[0], layout.values[0]
     if not pa.types.is_string(columns.column(opening).type):
         # A number names no column.
@@ -260,10 +257,7 @@ def parse_options(header: Header, kinds: Kinds, *, use_threads: bool) -> dict[st
 
 
 def choose_kinds(head: pa.Table, layout: Layout, options: LoadOptions) -> list[Kinds]:
-    """Kinds by which columns may be parsed, the likeliest first, by the text of their first rows.
-
-    None where numbers are not plain, so that all columns are read as text.
-    """
+    """Kinds by which columns may be parsed, likeliest first; none where numbers are not plain."""
     others = [column for _, column in (*layout.volumes, *layout.aligned)]
     numbers = list(dict.fromkeys(filter(None, (*layout.values, layout.tick_volume, *others))))
     singles = [names[0] for names in (layout.times, *layout.same_times) if len(names) == 1]
@@ -318,10 +312,7 @@ def read_plain(text: TextPart, header: Header, kinds: Kinds, most: int) -> pa.Ta
 def find_doubtful(
     head: pa.Table, columns: pa.Table, kinds: Kinds, names: Collection[str]
 ) -> tuple[list[str], bool]:
-    """Columns whose text must show that no dot parts thousands.
-
-    Also True if a number of the file settles that dots begin decimals.
-    """
+    """Columns whose text must show that no dot parts thousands; True if another settles it."""
     numbers = {name: kinds[name] for name in names if kinds[name] in (FLOAT, COUNT)}
     texts = {name: bare_numbers(head.column(name).combine_chunks()) for name in numbers}
     large = {name for name in numbers if pc.max(columns.column(name)).as_py() >= THOUSAND}

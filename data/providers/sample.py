@@ -16,15 +16,10 @@ SYMBOL, TIMEFRAME_NS = "SIMULATED", parse_timeframe("15m")
 NOTE = "simulated market: a program invented it, and results on it say nothing about a real one"
 
 
-def read(address: str, options: LoadOptions) -> RawTable:
-    """Read the embedded sample."""
+def read(address: str, options: LoadOptions, folder: Path = FOLDER) -> RawTable:
+    """Read sample.parquet, checked by sample.sha256; marked as simulated."""
     if address:
         raise SourceError(f"sample takes no address, got {address[:40]!r}; write sample")
-    return read_sample(FOLDER, options)
-
-
-def read_sample(folder: Path, options: LoadOptions) -> RawTable:
-    """Read sample.parquet, checked by sample.sha256, from a folder; marked as simulated."""
     path = folder / "sample.parquet"
     try:
         expected = (folder / "sample.sha256").read_text(encoding="ascii").split()

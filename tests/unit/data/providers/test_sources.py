@@ -17,8 +17,7 @@ import pytest
 
 from data import LoadOptions, expand_spec, load_bars, point_in_time
 from data.errors import DataError, LimitError, SourceError
-from data.providers import find_provider
-from data.providers.sample import FOLDER, read_sample
+from data.providers import find_provider, sample
 from tests.corpus.kinds import BARS, RECORDS, TEXT
 from tests.support.commands import printed
 from tests.support.paths import ROOT
@@ -147,11 +146,11 @@ def test_sample_says_that_it_is_simulated(bars):
 def test_damaged_sample_is_refused(tmp_path, name, damage):
     """One flipped bit is enough, in the bars or in the hashes."""
     for original in ("sample.parquet", "sample.sha256"):
-        shutil.copy(FOLDER / original, tmp_path / original)
+        shutil.copy(sample.FOLDER / original, tmp_path / original)
     path = tmp_path / name
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(SourceError, match=r"sample in .* is damaged .*install the project again"):
-        read_sample(tmp_path, LoadOptions())
+        sample.read("", LoadOptions(), tmp_path)
 
 
 PAGE = ROOT / "data" / "providers" / "README.md"
