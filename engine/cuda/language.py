@@ -1,5 +1,6 @@
 """The CUDA backend of any strategy: conditions as words of bars, positions of both sides."""
 
+import gc
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -19,7 +20,7 @@ from engine.cuda.answering import check_apart, upload_limits
 from engine.cuda.captured import Accounts, CapturedCalls
 from engine.cuda.inputs import SeriesInputs
 from engine.cuda.limited_orders import LimitedOrders
-from engine.cuda.multi_gpu import GpuMaker, SeveralGpus
+from engine.cuda.multi_gpu import SeveralGpus
 from engine.cuda.order_accounts import OrderAccounts, upload_order_prices
 from engine.cuda.ordering import lay_out_series
 from engine.errors import EngineError
@@ -40,6 +41,7 @@ from engine.memory_plan import (
     WORD_SHARES,
 )
 from engine.runtime.cpu.threads import Threads
+from engine.runtime.cuda.capture import give_back_memory
 from engine.runtime.cuda.faults import device_errors
 from engine.runtime.cuda.graphs import bucket
 from engine.runtime.cuda.watchdog import on_device, to_device
@@ -50,6 +52,9 @@ from strategy.rows import Rows
 
 RANK_BYTES = 8
 """Bytes of a bar: its opening among all."""
+
+FIRST_BYTES = 2**30
+"""Memory for rows of all series at first: graphs are captured anew where rows move."""
 
 MOST_SHARED = 4096
 """Rows that several markets have in common at most."""
@@ -278,10 +283,11 @@ class CudaLanguageBackend(Backend):
         steps_bytes = rows_bytes // 8
         trend_bytes = rows_bytes // 2 if reads_trends(spec) else 0
         most_bytes = rows_bytes - steps_bytes - trend_bytes
-        n_rows = count_rows(spec, MOST_ROWS)
+        first_bytes, n_rows = FIRST_BYTES // self._apart, count_rows(spec, MOST_ROWS)
         return DeviceRows(
-            rows, n_rows, most_bytes, steps_bytes, trend_bytes, self._device, self._workers
-        )
+            rows, first_bytes, n_rows, most_bytes, steps_bytes, trend_bytes, self._device,
+            self._workers,
+        )  # fmt: skip
 
 
 def round_up_wave(individuals: int) -> int:
@@ -311,7 +317,7 @@ def list_delays(spec: Strategy, costs: Costs) -> range:
     return range(low + costs.entry_delay, high + costs.entry_delay + 1)
 
 
-class CudaLanguageMaker(GpuMaker):
+class CudaLanguageMaker:
     """Makes a backend of any strategy on chosen GPUs.
 
     Args:
@@ -320,10 +326,10 @@ class CudaLanguageMaker(GpuMaker):
             them; 0 where they meet all series.
     """
 
-    shares = GPU_WORDS
+    name, shares = "cuda", GPU_WORDS
 
     def __init__(self, devices: Sequence[int], apart: int = 0) -> None:
-        super().__init__(devices)
+        self.devices = tuple(devices)
         self._apart, self.meets_own = apart, apart > 0
 
     def of_markets(
@@ -368,6 +374,15 @@ class CudaLanguageMaker(GpuMaker):
             for number in self.devices
         ]
         return parts[0] if len(parts) == 1 else SeveralGpus(parts)
+
+    @device_errors
+    def free_bytes(self) -> int:
+        """Bytes that are free on the device that has the least."""
+        # Memory of an engine before this one is free, though torch keeps it at hand, or a cycle: an
+        # exception that a compiler caught holds all that called it.
+        gc.collect()
+        give_back_memory()
+        return min(torch.cuda.mem_get_info(number)[0] for number in self.devices)
 
     def row_bytes(self, series: Sequence[Bars]) -> int:
         """Bytes of a row over all series."""

@@ -1,21 +1,15 @@
 """Several GPUs of one host as one backend: each holds all rows and takes a part of a population."""
 
-import gc
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
-import torch
 
-from data.bars import Bars, Window
-from engine.accounts.costs import Costs
+from data.bars import Window
 from engine.accounts.ledger import Ledger
 from engine.accounts.results import Results, join_results
-from engine.backend import Backend, BackendMaker, Floats, Ints, Sent, Slots
-from engine.runtime.cuda.capture import give_back_memory
-from engine.runtime.cuda.faults import device_errors
-from strategy.model import Strategy
+from engine.backend import Backend, Floats, Ints, Sent, Slots
 
 FEWEST_PAIRS = 8192
 """Pairs of individual and window below which a second device costs more than it saves."""
@@ -93,32 +87,3 @@ def _share_evenly(individuals: int, n_parts: int) -> list[slice]:
     """Individuals in parts of one size, give or take one."""
     edges = np.linspace(0, individuals, n_parts + 1).astype(int).tolist()
     return [slice(begin, end) for begin, end in pairwise(edges)]
-
-
-class GpuMaker:
-    """Makes backends on chosen GPUs.
-
-    Args:
-        devices: Their numbers, at least one.
-    """
-
-    name = "cuda"
-    meets_own = False
-
-    def __init__(self, devices: Sequence[int]) -> None:
-        self.devices = tuple(devices)
-
-    def of_markets(
-        self, spec: Strategy, series: Sequence[Bars], costs: Costs, apart: int
-    ) -> BackendMaker | None:
-        """See `engine.backend.BackendMaker.of_markets`: none."""
-        return None
-
-    @device_errors
-    def free_bytes(self) -> int:
-        """Bytes that are free on the device that has the least."""
-        # Memory of an engine before this one is free, though torch keeps it at hand, or a cycle: an
-        # exception that a compiler caught holds all that called it.
-        gc.collect()
-        give_back_memory()
-        return min(torch.cuda.mem_get_info(number)[0] for number in self.devices)

@@ -33,11 +33,6 @@ FIRST_ROWS, TOGETHER = 64, 256
 they do not lie side by side."""
 
 
-FIRST_BYTES = 2**30
-"""Memory for rows of a series at first, if a search may need it: graphs are captured anew where
-rows move."""
-
-
 class GrowingRows:
     """Rows in slots, with room for as many as were put there.
 
@@ -211,7 +206,8 @@ class DeviceRows(GrowingRows):
 
     Args:
         hosts: Of each market, on the host.
-        n_rows: Slots that there is room for at first, as far as `FIRST_BYTES` go.
+        first_bytes: Memory for rows at first, if a search may ask for so many.
+        n_rows: Rows that one may ask for.
         most_bytes: Memory of the device for rows.
         step_bytes, trend_bytes, device, workers: As of `SeriesRows`.
     """
@@ -219,6 +215,7 @@ class DeviceRows(GrowingRows):
     def __init__(
         self,
         hosts: Sequence[Rows],
+        first_bytes: int,
         n_rows: int,
         most_bytes: int,
         step_bytes: int,
@@ -228,7 +225,7 @@ class DeviceRows(GrowingRows):
     ) -> None:
         n_bars, markets = len(hosts[0].series), len(hosts)
         row_bytes = 8 * n_bars * markets
-        first = max(FIRST_ROWS, min(n_rows, FIRST_BYTES // row_bytes))
+        first = max(FIRST_ROWS, min(n_rows, first_bytes // row_bytes))
         super().__init__(n_bars, most_bytes // row_bytes, device, first=first, markets=markets)
         self.hosts = hosts
         self._made = SeriesRows(hosts, step_bytes, trend_bytes, device, workers)

@@ -39,11 +39,6 @@ def share_blocks(windows: Ints, bars: int) -> Ints:
     return np.clip(BUSY * windows // max(len(windows) * bars, 1), 1, MOST_SHARES)
 
 
-def count_tail_bytes(bars: int) -> int:
-    """Bytes that windows over so many bars take while they are made."""
-    return 2 * VALUE_BYTES * (bars // 8 + 2)
-
-
 def launch_windows(
     form: str, rows: torch.Tensor, table: torch.Tensor, windows: Ints, shares: Ints, bars: int
 ) -> None:
