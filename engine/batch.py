@@ -10,8 +10,7 @@ import numpy as np
 
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
-from engine.accounts.cpu.joint_money import fold_joint_money
-from engine.accounts.cpu.merging import fold_account
+from engine.accounts.cpu.joint import fold_account, fold_joint_money
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, order_windows, split_accounts
 from engine.accounts.strategy_stakes import build_stakes

@@ -19,8 +19,8 @@ from engine.conditions.cpu.parts import write_formula
 from engine.conditions.switches import lower_conditions
 from engine.indicators.individuals import list_gene_columns, resolve_values
 from engine.indicators.warm_ups import WarmUps
-from engine.positions.cpu.block_minmax import build_finer
 from engine.positions.cpu.both_sides import CodedPopulation, session_exits
+from engine.positions.cpu.exits import build_finer
 from engine.positions.cpu.orders import BEYOND, REST, OrderedPopulation, OrderRules
 from engine.positions.exit_spec import DAY_NS, MINUTE_NS, NONE, Bounds
 from engine.runtime.compiling.loops import compiled_loop

@@ -29,8 +29,8 @@ from engine.population import (
     lower_parts,
     name_legs,
 )
-from engine.positions.cpu.block_minmax import Extremes, build_extremes, build_finer
-from engine.positions.cpu.order_batch import NUMBERS, WHOLE
+from engine.positions.cpu.batch import NUMBERS, WHOLE
+from engine.positions.cpu.exits import Extremes, build_extremes, build_finer
 from engine.positions.cpu.orders import BEYOND, ORDER_PART, REST
 from engine.positions.cuda.order_forms import Code, OrderForm
 from engine.positions.cuda.order_walk import (

@@ -20,8 +20,7 @@ import numpy as np
 
 from data import Bars, Window
 from engine.accounts.costs import Costs
-from engine.accounts.cpu.joint_money import fold_joint_money
-from engine.accounts.cpu.merging import fold_account
+from engine.accounts.cpu.joint import fold_account, fold_joint_money
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results, order_windows
 from engine.accounts.strategy_stakes import build_stakes

@@ -24,7 +24,7 @@ from data.timeframe import DAY_NS
 from data.zones import to_local
 from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS, Ledger
 from engine.memory_plan import allow_host_bytes
-from engine.runtime.cpu.row_memory import keeping_row_memory
+from engine.runtime.cpu.memory import keeping_row_memory
 from engine.runtime.machine import available_cores
 from optimizer.evidence.statistic import AGAINST, Around, Statistic, Weighed
 from optimizer.evidence.trials import choose_evenly

@@ -12,7 +12,7 @@ import optimizer
 import strategy
 from data import PROVIDERS
 from engine.devices import BACKENDS, load_backend, why_absent
-from engine.indicators.cpu.row_arrays import LOOPS, SOURCES
+from engine.indicators.cpu.rows import LOOPS, SOURCES
 from optimizer.cli.app import app
 from optimizer.goals.objectives import OBJECTIVES
 from strategy import STRATEGIES

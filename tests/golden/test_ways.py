@@ -8,7 +8,7 @@ from engine.accounts.ledger import ACCUMULATORS
 from engine.batch import Engine
 from engine.devices import Device, choose_device
 from engine.out_of_core import Group, PartedEngine, create_engine, evaluate_groups
-from engine.runtime.cpu import row_memory
+from engine.runtime.cpu import memory as row_memory
 from tests.golden.cases import CASES, make_world
 from tests.golden.results import find_ledger_difference, read_results
 from tests.support.comparisons import WHY, needs_gpu

@@ -9,7 +9,7 @@ from engine.conditions.cpu.parts import holds_gene
 from engine.indicators.coders import HIGHEST_CODE, CodeMap
 from engine.runtime.compiling.loops import compiled_part, compiled_uncounted, compiled_unlocked
 from engine.runtime.cpu.bitset import EMPTY, FULL, ONE, Words
-from engine.runtime.cpu.row_memory import SlotMemory
+from engine.runtime.cpu.memory import SlotMemory
 from engine.runtime.cpu.simd4 import take
 from engine.runtime.cpu.simd8 import (
     EIGHT,

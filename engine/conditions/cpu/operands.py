@@ -8,9 +8,10 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from engine.conditions.cpu.candidates import (
     Bounded,
@@ -28,14 +29,14 @@ from engine.conditions.cpu.codes import (
     is_coded,
     join_words,
 )
-from engine.conditions.cpu.expression_vm import WORD, allocate_stack, decide_each
-from engine.conditions.cpu.kernels import RELATIONS, join_each, over_bars, shift_words
-from engine.conditions.cpu.keyed import (
-    Array,
-    KeyedArrays,
-    Made,
-    addresses_within,
-    list_addresses,
+from engine.conditions.cpu.expression_vm import (
+    RELATIONS,
+    WORD,
+    allocate_stack,
+    decide_each,
+    join_each,
+    over_bars,
+    shift_words,
 )
 from engine.conditions.cpu.parts import (
     Formula,
@@ -46,12 +47,12 @@ from engine.conditions.cpu.parts import (
 )
 from engine.conditions.cpu.plan import plan_conditions
 from engine.indicators.coders import map_bounds, map_row
-from engine.indicators.cpu.row_arrays import ITEM, RowArrays
+from engine.indicators.cpu.rows import ITEM, RowArrays
 from engine.indicators.individuals import Individuals, resolve_values
-from engine.indicators.keys import number_once
+from engine.indicators.keys import Keys, number_once
 from engine.indicators.row_bank import RowBank
 from engine.runtime.cpu.bitset import LAST_BIT, Words, list_set_bars
-from engine.runtime.cpu.scratch import Scratch
+from engine.runtime.cpu.memory import Scratch
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints
 from engine.runtime.lru_cache import ArrayCache
@@ -60,6 +61,56 @@ from strategy.expressions import Expression, GeneValue, Number
 from strategy.genes import GenomeLayout
 from strategy.nodes import Node
 from strategy.rows import Rows
+
+Array = npt.NDArray[Any]
+Made = tuple[Ints, Sequence[Array]]
+"""Addresses [kinds, n], and what holds the memory there."""
+
+
+class KeyedArrays:
+    """Arrays that were computed so far, and where they lie.
+
+    Args:
+        columns: Genes that decide them, columns of a genome.
+        kinds: Arrays of each set of values of these genes.
+
+    `arrays` hold their memory.
+    """
+
+    def __init__(self, columns: Sequence[int], kinds: int = 1) -> None:
+        self._keys = Keys(columns)
+        self.arrays: list[Array] = []
+        self._addresses = np.empty((kinds, 0), np.int64)
+
+    def bring(self, genomes: Floats, make: Callable[[Ints], Made]) -> Ints:
+        """Where the arrays of individuals [P, G] lie, [kinds, P]; `make` makes those of some."""
+        known = self._keys.count
+        numbers, fresh = self._keys.number(genomes)
+        if fresh.size:
+            try:
+                addresses, arrays = make(fresh)
+            except BaseException:
+                self._keys.keep(np.arange(known))
+                raise
+            self._addresses = np.concatenate([self._addresses, addresses], axis=1)
+            self.arrays.extend(arrays)
+        return self._addresses[:, numbers]
+
+
+def list_addresses(arrays: Sequence[Array]) -> Ints:
+    """Where arrays lie, [n]."""
+    return np.array([array.__array_interface__["data"][0] for array in arrays], np.int64)
+
+
+def addresses_within(block: Array) -> Ints:
+    """Where the rows of a contiguous array [kinds, n, N] lie, [kinds, n]."""
+    kinds, n, _ = block.shape
+    begin = block.__array_interface__["data"][0]
+    addresses: Ints = (
+        begin + np.arange(kinds * n, dtype=np.int64).reshape(kinds, n) * block.strides[1]
+    )
+    return addresses
+
 
 Name = Hashable
 

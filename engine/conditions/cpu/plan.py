@@ -6,7 +6,7 @@ from typing import cast
 
 from engine.conditions.cpu.candidates import Bounded, bound_conjunction
 from engine.conditions.cpu.codes import code_conjunction
-from engine.conditions.cpu.kernels import RELATIONS
+from engine.conditions.cpu.expression_vm import RELATIONS
 from engine.conditions.cpu.parts import Part, holds_gene, name_sides, name_words, write_formula
 from engine.indicators.individuals import list_gene_columns, read_row
 from strategy.conditions import AllOf, Compare, Condition

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from engine.backend import Ints
-from engine.conditions.cpu.kernels import RELATIONS
+from engine.conditions.cpu.expression_vm import RELATIONS
 from engine.conditions.cuda.expression_vm import Form, Formulas
 from engine.conditions.cuda.kernels import (
     ALONE,

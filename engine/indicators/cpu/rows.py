@@ -5,11 +5,16 @@ four lengths or of four stretches of a series, or the sums of four blocks of one
 Rows are written as they are computed.
 """
 
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, TypeGuard, cast
 
 import numpy as np
 
+from data.checks import VALUES
+from engine.indicators.cpu.trends import TrendForm
+from engine.indicators.trend_spec import is_trend
 from engine.runtime.compiling.loops import compiled_part, compiled_unlocked
+from engine.runtime.cpu.memory import SlotMemory
 from engine.runtime.cpu.simd4 import (
     LANES,
     Lanes,
@@ -26,7 +31,10 @@ from engine.runtime.cpu.simd4 import (
     take,
     where_positive,
 )
+from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints
+from strategy.expressions import Call, Column, Expression
+from strategy.rows import Rows, whole
 
 LEVEL, EMA, SMA, ZSCORE = range(4)
 
@@ -317,3 +325,263 @@ def _mend(columns: RowColumns, tasks: Ints, begun: Floats) -> int:
             t += 1
         count += 1
     return count
+
+
+COSTS = np.zeros(ZSCORE + 1)
+COSTS[[LEVEL, SMA, ZSCORE]] = 1.5, 2.7, 4.4
+"""Nanoseconds of a core for a bar of a row, so that what takes long is begun first."""
+
+PART_BARS = 2**15
+"""Bars of a part at least, where a row is cut into several."""
+
+LEAD_LENGTHS = 20
+"""Lengths by which a stretch of an EMA begins early: exp(-40) is left of its start."""
+
+NO_TASKS: Ints = np.empty((0, 7), np.int64)
+
+TAME = 2.0**400
+"""Sums and squares of numbers from 1 / TAME to TAME neither overflow nor become subnormal."""
+
+
+class RowForm(NamedTuple):
+    """Form of a row, without its length."""
+
+    indicator: str  # name of its loop, such as ``"sma"``
+    source: str  # its source, such as ``"true_range"``
+
+
+class RowRequest(NamedTuple):
+    """Rows of one form to compute."""
+
+    form: RowForm  # indicator and source
+    lengths: Ints  # [n] bars of each row; 1 where it takes none
+    slots: Ints  # [n] where each row goes
+
+
+class RowWork(NamedTuple):
+    """Rows to compute, as `fill_parts` takes them."""
+
+    tasks: Ints  # [N, 7]
+    parts: Ints  # [n, 2], what takes long first
+    longest: int  # of all windows that are not longer than the series
+
+
+class RowFiller:
+    """Computes rows of one series on several threads.
+
+    Args:
+        sources: Name to column [T].
+        threads: They compute.
+
+    `mended` counts the stretches of EMAs that had to be computed again.
+    """
+
+    def __init__(self, sources: dict[str, Floats], threads: Threads) -> None:
+        self.mended = 0
+        self._threads = threads
+        self._names, columns = list(sources), list(sources.values())
+        self._n_bars, self._values = len(columns[0]), np.concatenate(columns)
+        self._is_tame = np.array([_is_tame(column) for column in columns], np.int64)
+
+    def fill(self, requests: Sequence[RowRequest], rows: Floats) -> None:
+        """Compute rows to places from `rows` on, which requests have as slots."""
+        columns = RowColumns(self._n_bars, self._values, self._is_tame, rows)
+        work, shared = self._plan_work(requests, self._n_bars), np.zeros(3, np.int64)
+        begun = np.empty(len(work.tasks))
+        self._threads.run(lambda _: fill_parts(columns, *work, begun, shared), len(work.parts))
+        self.mended += int(shared[MENDED])
+
+    def _plan_work(self, requests: Sequence[RowRequest], n_bars: int) -> RowWork:
+        rows = [self._build_row_tasks(request) for request in requests]
+        averages = [of_form for of_form in rows if of_form[0, KIND] == EMA]
+        bundles = [part for of_form in averages for part in self._bundles(of_form, n_bars)]
+        others = [of_form for of_form in rows if of_form[0, KIND] != EMA]
+        pieces = _pieces(np.concatenate([NO_TASKS, *others]), n_bars)
+        ends = np.cumsum([0, *map(len, bundles), *[1] * len(pieces)])
+        windows = pieces[pieces[:, LENGTH] <= n_bars, LENGTH]
+        return RowWork(
+            tasks=np.concatenate([*bundles, pieces]),
+            parts=np.stack((ends[:-1], ends[1:]), axis=1),
+            longest=int(windows.max(initial=0)),
+        )
+
+    def _build_row_tasks(self, request: RowRequest) -> Ints:
+        """Whole rows as tasks [n, 7], bars left out."""
+        form, lengths, slots = request
+        rows = np.zeros((len(slots), 7), np.int64)
+        rows[:, KIND] = KINDS[form.indicator]
+        rows[:, SOURCE] = self._names.index(form.source)
+        rows[:, LENGTH] = lengths
+        rows[:, PLACE] = slots
+        return rows
+
+    def _bundles(self, rows: Ints, n_bars: int) -> Iterator[Ints]:
+        """EMAs [n, 7] of one form as parts: stretches of few, or many side by side."""
+        is_few = len(rows) < LANES * self._threads.count
+        wanted = LANES * max(1, self._threads.count // len(rows)) if is_few else 0
+        leads = LEAD_LENGTHS * rows[:, LENGTH]
+        counts = np.minimum(wanted, n_bars // (2 * leads) // LANES * LANES)
+        for i in np.flatnonzero(counts):
+            yield from _stretches(rows[i], n_bars, leads[i], counts[i])
+        whole = rows[counts == 0]
+        whole[:, END] = n_bars
+        together = min(EMA_LANES, max(1, -(-len(whole) // self._threads.count)))
+        yield from (whole[i : i + together] for i in range(0, len(whole), together))
+
+
+def _pieces(rows: Ints, n_bars: int) -> Ints:
+    """Rows [n, 7] cut where groups of blocks begin, the costliest pieces first."""
+    group = LANES * rows[:, LENGTH]
+    step = group * -(-PART_BARS // group)
+    counts = -(-n_bars // step)
+    pieces, steps = np.repeat(rows, counts, axis=0), np.repeat(step, counts)
+    number = np.arange(len(pieces)) - np.repeat(np.cumsum(counts) - counts, counts)
+    pieces[:, BEGIN] = number * steps
+    pieces[:, END] = np.minimum(pieces[:, BEGIN] + steps, n_bars)
+    costs = (pieces[:, END] - pieces[:, BEGIN]) * COSTS[pieces[:, KIND]]
+    return pieces[np.argsort(-costs, kind="stable")]
+
+
+def _stretches(row: Ints, n_bars: int, lead: int, count: int) -> list[Ints]:
+    """An EMA [7] as parts of LANES stretches; the first one takes the bars that are left over."""
+    ends = n_bars - n_bars // count * np.arange(count)[::-1]
+    cut = np.tile(row, (count, 1))
+    cut[1:, BEGIN], cut[:, END], cut[:, LEAD] = ends[:-1], ends, lead
+    return np.split(cut, count // LANES)
+
+
+def _is_tame(values: Floats) -> bool:
+    """True if all numbers [T] are 0 or of a size between 1 / TAME and TAME."""
+    if values.min() > 1 / TAME and values.max() < TAME:
+        return True
+    sizes = np.abs(values[values != 0.0])
+    return not sizes.size or bool(sizes.min() > 1 / TAME and sizes.max() < TAME)
+
+
+ITEM = 8
+"""Bytes of a value."""
+
+LOOPS = ("ema", "sma", "zscore", "atr")
+"""Indicators with a loop of their own, beside a source as it is; each takes one length."""
+
+HOLED = "close_location"
+"""The source that may have holes, which only `ema` would have to skip."""
+
+SOURCES = (*VALUES, "true_range", HOLED)
+"""Sources that these loops read."""
+
+FormAndLength = tuple[RowForm, int]
+"""Form of a row, and its bars."""
+
+
+class RowArrays:
+    """Rows of one series in slots, which a bank knows (`engine.indicators.row_bank`).
+
+    Rows of known forms are computed by loops of theirs, all others as they are defined.
+
+    Args:
+        rows: Of the series.
+        workers: Threads that compute them.
+
+    `addresses` [n] say where the row of each slot lies, until another one takes its place.
+    """
+
+    def __init__(self, rows: Rows, workers: Threads) -> None:
+        self._rows, self._workers = rows, workers
+        self._memory = SlotMemory(len(rows.series) * ITEM)
+        self._arrays: dict[int, Floats] = {}
+        self.addresses = np.empty(0, np.int64)
+
+    def fill(self, trees: Sequence[Expression], slots: Ints) -> None:
+        """Compute rows of trees without genes into slots."""
+        forms = [find_form(tree) for tree in trees]
+        known = [index for index, form in enumerate(forms) if form is not None]
+        self._memory.bring(slots[known])
+        rows: dict[int, Floats] = {
+            index: self._memory.view(int(slots[index])).view(np.float64) for index in known
+        }
+        self._compute_known([form for form in forms if form is not None], list(rows.values()))
+        parts = self._share_trees(trees, [k for k, form in enumerate(forms) if form is None])
+
+        def work(thread: int) -> None:
+            for indices in parts[thread :: self._workers.count]:
+                made = self._compute([trees[index] for index in indices])
+                rows.update(zip(indices, made, strict=True))
+
+        self._workers.run(work, len(parts))
+        addresses = np.zeros(max(len(self.addresses), int(slots.max(initial=-1)) + 1), np.int64)
+        addresses[: len(self.addresses)] = self.addresses
+        for index, slot in enumerate(slots.tolist()):
+            self._arrays[slot] = rows[index]
+            addresses[slot] = rows[index].__array_interface__["data"][0]
+        self.addresses = addresses
+
+    def row(self, slot: int) -> Floats:
+        """The row [T] in a slot."""
+        return self._arrays[slot]
+
+    def _compute_known(self, forms: Sequence[FormAndLength], rows: Sequence[Floats]) -> None:
+        """Compute rows [T] by their forms."""
+        if forms:
+            # Places are counted from the row that lies first in memory.
+            addresses = np.array([row.__array_interface__["data"][0] for row in rows])
+            first = int(addresses.argmin())
+            places = (addresses - addresses[first]) // rows[first].itemsize
+            fill_known(self._rows, forms, places, rows[first], self._workers)
+
+    def _share_trees(self, trees: Sequence[Expression], indices: list[int]) -> list[list[int]]:
+        """Places of rows that are computed together: trends, where all threads get some."""
+        parts = [[index] for index in indices if not self._shares_sides(trees[index])]
+        of_label: dict[str, list[int]] = {}
+        for index in indices:
+            if self._shares_sides(trees[index]):
+                of_label.setdefault(trees[index].label, []).append(index)
+        for some in of_label.values():
+            size = max(min(LANES, len(some) // self._workers.count), 1)
+            parts += [some[begin : begin + size] for begin in range(0, len(some), size)]
+        return parts
+
+    def _shares_sides(self, tree: Expression) -> bool:
+        return is_trend(tree) and isinstance(self._rows.run, TrendForm)
+
+    def _compute(self, trees: Sequence[Expression]) -> list[Floats]:
+        """Rows [T] of one tree, or of some with shared parts."""
+        if self._shares_sides(trees[0]):
+            run = cast(TrendForm, self._rows.run)
+            return run.compute_calls(self._rows.series.close, cast(Sequence[Call], trees))
+        # They are read from their addresses on.
+        return [np.ascontiguousarray(self._rows.of(tree), np.float64) for tree in trees]
+
+
+def fill_known(
+    rows: Rows, forms: Sequence[FormAndLength], places: Ints, out: Floats, workers: Threads
+) -> None:
+    """Compute rows by forms, as `find_form` gives them, to places from `out` on."""
+    of_form: dict[RowForm, list[int]] = {}
+    for index, (form, _) in enumerate(forms):
+        of_form.setdefault(form, []).append(index)
+    lengths = np.array([length for _, length in forms], np.int64)
+    requests = [
+        RowRequest(form, lengths[indices], places[indices]) for form, indices in of_form.items()
+    ]
+    sources = {form.source: rows.of(Column(form.source)) for form in of_form}
+    RowFiller(cast(dict[str, Floats], sources), workers).fill(requests, out)
+
+
+def find_form(tree: Expression) -> FormAndLength | None:
+    """Form and length of a row without genes; None where it has no loop of its own."""
+    if isinstance(tree, Column):
+        return (RowForm("level", tree.name), 1) if _is_source(tree) else None
+    if not isinstance(tree, Call) or tree.indicator not in LOOPS:
+        return None
+    (length,) = map(whole, tree.parameters)
+    if tree.indicator == "atr":
+        return RowForm("sma", "true_range"), length
+    source = tree.source
+    if not _is_source(source) or (tree.indicator == "ema" and source.name == HOLED):
+        return None
+    return RowForm(str(tree.indicator), source.name), length
+
+
+def _is_source(node: Expression | None) -> TypeGuard[Column]:
+    return isinstance(node, Column) and node.name in SOURCES and not node.is_extra

@@ -4,16 +4,18 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from engine.accounts.cpu.folding import BARS_IN_MARKET, REJECTED, SUM_R_SHORT, TRADES, fold
+from engine.accounts.cpu.money import BARS_IN_MARKET, REJECTED, SUM_R_SHORT, TRADES, fold
 from engine.accounts.ledger import ACCUMULATOR_INDEX, EXIT_PLACES
 from engine.conditions.cpu.expression_vm import value_of_formula
-from engine.positions.cpu.block_minmax import LOW, OPEN, Extremes
 from engine.positions.cpu.exits import (
     COARSE,
     END,
+    LOW,
+    OPEN,
     SESSION,
     SIGNAL,
     TIME,
+    Extremes,
     Follow,
     Position,
     bars_held,
@@ -194,7 +196,7 @@ def take_positions(
         p: Which individual.
         first: First bar whose signal counts.
         end: One past the last bar of the window.
-        out: [A] accumulators, as `engine.accounts.cpu.folding.begin` sets them up.
+        out: [A] accumulators, as `engine.accounts.cpu.money.begin` sets them up.
         listed: Place of its first trade among all that are listed.
         whole: [K, 6] receives signal bar, entry bar, exit bar, reason, side and bars held of each
             trade; or [0, 6] where no ledger is wanted. Two more, as `note_coarse` writes them,

@@ -4,8 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.accounts.cpu.folding import BARS_IN_MARKET, EQUITY, SUM_R_SHORT
 from engine.accounts.cpu.money import (
+    BARS_IN_MARKET,
+    EQUITY,
+    SUM_R_SHORT,
     TradeLegs,
     add_least_fees,
     find_margin_distance,
@@ -14,7 +16,6 @@ from engine.accounts.cpu.money import (
 )
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.accounts.stake import SHARE_OF_R
-from engine.positions.cpu.block_minmax import CLOSE, LOW, OPEN
 from engine.positions.cpu.both_sides import (
     EXITS,
     SHORTS,
@@ -25,7 +26,10 @@ from engine.positions.cpu.both_sides import (
 )
 from engine.positions.cpu.exits import (
     BREAK_EVEN,
+    CLOSE,
+    LOW,
     MARGIN,
+    OPEN,
     REVERSE,
     SESSION,
     SIGNAL,

@@ -7,19 +7,23 @@ stop moves. Bars between are passed by in blocks, or one by one while a stop fol
 
 import numpy as np
 
-from engine.accounts.cpu.folding import REJECTED, TRADES
-from engine.accounts.cpu.money import begin_money, end_money
+from engine.accounts.cpu.money import REJECTED, TRADES, begin_money, end_money
 from engine.accounts.ledger import ACCUMULATOR_INDEX
-from engine.positions.cpu.block_minmax import CLOSE, HIGH, LOW, OPEN, Levels, first_touch
 from engine.positions.cpu.exits import (
     BREAK_EVEN,
+    CLOSE,
+    HIGH,
+    LOW,
     MARGIN,
+    OPEN,
     REVERSE,
     SIGNAL,
     STOP,
     STOP_GAP,
     TARGET,
     TRAIL,
+    Levels,
+    first_touch,
 )
 from engine.positions.cpu.order_exits import (
     FLAT,
@@ -98,7 +102,7 @@ def take_orders(
     Args:
         inputs: The series, all individuals and what they share.
         pair: Which of them, in which bars.
-        out: [A] accumulators, as `engine.accounts.cpu.folding.begin` sets them up.
+        out: [A] accumulators, as `engine.accounts.cpu.money.begin` sets them up.
         lists: Where its trades are written down.
         book: Room of this thread.
     """

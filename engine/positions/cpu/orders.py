@@ -6,8 +6,8 @@ import numpy as np
 
 from engine.accounts.cpu.money import Purse
 from engine.accounts.ledger import ACCUMULATOR_INDEX
-from engine.positions.cpu.block_minmax import HIGH, LOW, OPEN, Extremes
 from engine.positions.cpu.both_sides import read_formula
+from engine.positions.cpu.exits import HIGH, LOW, OPEN, Extremes
 from engine.positions.exit_spec import (
     BASIS_POINTS,
     LIMIT_ORDER,

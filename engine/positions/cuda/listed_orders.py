@@ -9,13 +9,15 @@ from typing import Any, NamedTuple
 import torch
 from numba import float64, int64
 
-from engine.accounts.cpu.counting import COARSE, SKIPPED, count_trade
-from engine.accounts.cpu.folding import EQUITY, REJECTED, begin
-from engine.accounts.cpu.merging import MAX_LEVERAGE
+from engine.accounts.cpu.joint import MAX_LEVERAGE
+from engine.accounts.cpu.limiting import COARSE, SKIPPED, count_trade
 from engine.accounts.cpu.money import (
+    EQUITY,
+    REJECTED,
     Purse,
     SizedTrade,
     TradeLegs,
+    begin,
     begin_money,
     count_shares,
     end_money,
@@ -23,9 +25,8 @@ from engine.accounts.cpu.money import (
     fold_sized,
 )
 from engine.accounts.stake import SHARE_OF_R
-from engine.positions.cpu.block_minmax import Extremes
-from engine.positions.cpu.exits import MARGIN, SIGNAL, STOP, TIME
-from engine.positions.cpu.order_batch import NUMBERS, WHOLE
+from engine.positions.cpu.batch import NUMBERS, WHOLE
+from engine.positions.cpu.exits import MARGIN, SIGNAL, STOP, TIME, Extremes
 from engine.positions.cpu.order_exits import OrderLists
 from engine.positions.cpu.order_walk import is_at_stop
 from engine.positions.cpu.orders import (

@@ -13,10 +13,9 @@ import numpy as np
 import torch
 from numba import float64, int64
 
-from engine.accounts.cpu.folding import begin
-from engine.accounts.cpu.money import Purse
+from engine.accounts.cpu.money import Purse, begin
 from engine.accounts.ledger import ACCUMULATORS
-from engine.positions.cpu.block_minmax import BLOCK, HIGH, LOW, Extremes, Levels
+from engine.positions.cpu.exits import BLOCK, HIGH, LOW, Extremes, Levels
 from engine.positions.cpu.order_exits import FLAT, OrderLists
 from engine.positions.cpu.order_walk import (
     begin_walk,

@@ -17,7 +17,7 @@ import threading
 from typing import IO, Any
 
 from engine.runtime.collector import pause_collector
-from engine.runtime.cpu.row_memory import keeping_row_memory
+from engine.runtime.cpu.memory import keeping_row_memory
 from optimizer.processes import OwnModules
 
 JOBS = "optimizer.evidence.judge"

@@ -30,7 +30,7 @@ PAIRS = (
       Edit("engine/positions/cpu/order_exits.py", "* (at.entry + price)", "* price")),
      (Edit("engine/positions/reference.py", "* (at.entry + leave)", "* leave"),)),
     ("fall-from-start", "a drawdown is measured from the start",
-     (Edit("engine/accounts/cpu/folding.py",
+     (Edit("engine/accounts/cpu/money.py",
            "(out[PEAK_EQUITY] - out[EQUITY]) / out[PEAK_EQUITY]", "1.0 - out[EQUITY]"),),
      (Edit("engine/accounts/reference.py", "(peak - worth) / peak", "1.0 - worth / cash"),)),
 )

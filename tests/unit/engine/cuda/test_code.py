@@ -25,7 +25,7 @@ from engine.conditions.cuda import kernels
 from engine.conditions.cuda.expression_vm import TURNED
 from engine.indicators.cuda import row_kernels, trend_layers
 from engine.indicators.cuda.row_steps import FINITE, SESSIONS, WINDOWS
-from engine.positions.cpu.block_minmax import Extremes
+from engine.positions.cpu.exits import Extremes
 from engine.positions.cpu.orders import OrderRules
 from engine.positions.cuda import answers, both_sides, chain, kept, trades
 from engine.positions.cuda.listed_orders import (

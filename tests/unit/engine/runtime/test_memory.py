@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from engine.runtime.cpu import row_memory
+from engine.runtime.cpu import memory as row_memory
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.free_memory import free_host_bytes
 

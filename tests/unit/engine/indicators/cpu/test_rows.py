@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.indicators.cpu import row_scheduler
-from engine.indicators.cpu.row_scheduler import RowFiller, RowForm, RowRequest
+from engine.indicators.cpu import rows as row_scheduler
+from engine.indicators.cpu.rows import RowFiller, RowForm, RowRequest
 from engine.runtime.cpu.threads import Threads
 from strategy.indicator_registry import KINDS
 from tests.support.parity import assert_same_bits

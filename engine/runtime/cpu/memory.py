@@ -10,10 +10,12 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
 
+from engine.runtime.cpu.bitset import Words
 from engine.runtime.cpu.types import Ints
 
 Memory = npt.NDArray[np.uint8]
@@ -112,3 +114,28 @@ def _count_references(memories: Sequence[Memory]) -> list[int]:
 
 (_UNREAD,) = _count_references([np.empty(1, np.uint8)])
 """References to memory without a view."""
+
+
+class Scratch:
+    """Words that are read until the next population comes, in memory that stays.
+
+    A system clears each page that it gives. For words of bars that takes as long as to decide them.
+    """
+
+    def __init__(self) -> None:
+        self._kept: list[Words] = []
+        self._taken = 0
+
+    def release(self) -> None:
+        """Have what was taken so far written anew."""
+        self._taken = 0
+
+    def take(self, *shape: int) -> Words:
+        """An array of words; it holds whatever was there."""
+        size, number = prod(shape), self._taken
+        if number == len(self._kept):
+            self._kept.append(np.empty(size, np.uint64))
+        elif self._kept[number].size < size:
+            self._kept[number] = np.empty(size, np.uint64)
+        self._taken += 1
+        return self._kept[number][:size].reshape(shape)
