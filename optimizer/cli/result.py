@@ -25,7 +25,7 @@ from optimizer.formatting import (
 from optimizer.goals.advice import advise, describe_failures, describe_nearest
 from optimizer.goals.objectives import find_metric
 from optimizer.report.summary import CLOSED, Fact, select, summarize_result
-from optimizer.run.importance import Importance
+from optimizer.run.points import Importance
 from optimizer.run.tables import SHOWN_MEMBERS, find_differing
 from optimizer.store.caveats import describe_account, describe_gone, list_caveats, name_limits
 from optimizer.store.result import (

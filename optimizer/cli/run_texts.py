@@ -29,12 +29,13 @@ from optimizer.evidence.judgement import (
 from optimizer.formatting import describe_formulas, format_count, number
 from optimizer.report.summary import align_outcomes, compare_side_by_side
 from optimizer.run.genes_file import chosen_member
-from optimizer.run.importance import METHOD, measure_run_importance
+from optimizer.run.points import METHOD, measure_run_importance
 from optimizer.run.tables import (
     Columns,
     What,
-    build_run_table,
     front_table,
+    list_generations,
+    list_individuals,
     newest_front,
     require_result,
     resume_command,
@@ -182,7 +183,7 @@ def _build_table(store: RunStore, what: What) -> Columns:
     if what == "front":
         return front_table(_load_judged_result(store)[0])
     if what != "points":
-        return build_run_table(store, what)
+        return list_generations(store) if what == "generations" else list_individuals(store)
     # Imported only here: it evaluates, which no other table needs.
     from optimizer.run.points import find_points, measure_points, points_table
     from optimizer.run.purposes import SHOW, restore_task

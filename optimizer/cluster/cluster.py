@@ -231,7 +231,7 @@ class Cluster:
         """Fingerprint of each worker, by address; one that ends before it answers is left out."""
         for _ in range(MOST_ENDS):
             workers = self._await_workers()
-            calls: Calls[Worker] = self.link.calls()
+            calls = Calls[Worker](self.link)
             for worker in workers:
                 calls.begin(worker, made_here, worker=worker.address)
             try:
@@ -340,7 +340,7 @@ def measure_workers(cluster: Cluster) -> list[Measured]:
 
 
 def _seconds(cluster: Cluster, worker: Worker, sent: bytes) -> float:
-    began, calls = time.perf_counter(), cluster.link.calls()
+    began, calls = time.perf_counter(), Calls[Worker](cluster.link)
     calls.begin(worker, _echo, sent, worker=worker.address)
     if calls.collect(CALL_S):
         return time.perf_counter() - began

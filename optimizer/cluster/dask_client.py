@@ -184,18 +184,6 @@ class Link:
             for address, entry in sorted(known["workers"].items())
         )
 
-    def store(self, function: Callable[..., Any], *arguments: object, key: str) -> Any:  # noqa: ANN401
-        """Future of a value that workers keep as long as the future lives, equal keys once.
-
-        The scheduler keeps the recipe: a worker that ends takes no value with it, as it would a
-        scattered one.
-        """
-        return self.client().submit(function, *arguments, key=key)
-
-    def calls(self) -> "Calls[Any]":
-        """An empty batch of calls."""
-        return Calls(self)
-
     def client(self) -> Client:
         """Client of the scheduler, while that answers."""
         if self._client.status != "running":

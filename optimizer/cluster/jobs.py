@@ -23,7 +23,7 @@ from engine.memory_plan import allow_host_bytes
 from engine.runtime.machine import available_cores
 from optimizer.cluster.address import parse_host
 from optimizer.cluster.cluster import Cluster, Made, made_here
-from optimizer.cluster.dask_client import own_address
+from optimizer.cluster.dask_client import Calls, own_address
 from optimizer.errors import ConfigError, LostError, OptimizerError
 from optimizer.evidence.jobs.executor import InStepSetup, Job, Result, Runner, limit
 from optimizer.run.task import Task
@@ -65,7 +65,9 @@ class Parcel:
     def __init__(self, cluster: Cluster, setup: Setup) -> None:
         body, carried = pack_setup(setup, cluster.folder)
         digest = hashlib.sha256(body).hexdigest()
-        store = cluster.link.store
+        # The scheduler keeps recipes, equal keys once: a worker that ends takes no value with it,
+        # as it would a scattered one.
+        store = cluster.link.client().submit
         self.bars = [store(_require_digest, *item, key=f"bars-{item[0]}") for item in carried]
         self.setup = store(
             PackedSetup, body, [name for name, _ in carried], self.bars, key=f"setup-{digest}"
@@ -90,7 +92,7 @@ def run_jobs(
     Requests are taken as there is room for them. LostError when scheduler or workers are gone;
     FailedError when a job raises something, with its name: it is not tried again.
     """
-    calls, pending = cluster.link.calls(), iter(requests)
+    calls, pending = Calls[JobRequest](cluster.link), iter(requests)
 
     def begin(request: JobRequest) -> None:
         work = Work(request.job, cluster.here.digest, cluster.shares())

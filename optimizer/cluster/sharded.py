@@ -13,7 +13,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate, pairwise
-from operator import methodcaller
+from operator import attrgetter, methodcaller
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -117,19 +117,6 @@ class _Held:
         return job.call(self.engine.on(job.windows))
 
 
-class ShardResources(NamedTuple):
-    """Resources of a shard."""
-
-    device: str  # of its worker
-    threads: int  # cores that it uses
-    n_parts: int  # in how many parts memory holds its series
-
-
-def describe_resources(engine: Engine) -> ShardResources:
-    """Resources that an engine runs with."""
-    return ShardResources(engine.device, engine.threads, engine.n_parts)
-
-
 def list_trades(engine: Engine, genomes: Floats) -> list[tuple[Ledger, ...]]:
     """Ledgers of genomes [N, G], [N] of [W]."""
     return list(engine.ledgers(genomes))
@@ -173,16 +160,14 @@ class ShardedEngine:
             for begin, end in pairwise(self._borders)
         ]
         self._own = cut_windows(self.windows, self._borders)
-        asked = self._ask("begin with", describe_resources)
-        resources: list[ShardResources] = [shard for _, shard in asked]
-        self.device = ", ".join(sorted({shard.device for shard in resources}))
-        self.threads = sum(shard.threads for shard in resources)
-        self.device_reason = f"{len(resources)} shards of {len(series)} series on {workers} workers"
-        if parted := sum(shard.n_parts > 1 for shard in resources):
-            most = max(shard.n_parts for shard in resources)
+        resources = self._ask("begin with", attrgetter("device", "threads", "n_parts"))
+        devices, threads, parts = zip(*(shard for _, shard in resources), strict=True)
+        self.device, self.threads = ", ".join(sorted(set(devices))), sum(threads)
+        self.device_reason = f"{len(parts)} shards of {len(series)} series on {workers} workers"
+        if parted := sum(n_parts > 1 for n_parts in parts):
             self.device_reason += (
-                f"; memory holds {parted} of them in up to {most} parts only, which are computed "
-                "anew each time: more workers on other hosts make it faster"
+                f"; memory holds {parted} of them in up to {max(parts)} parts only, which are "
+                "computed anew each time: more workers on other hosts make it faster"
             )
 
     def on(self, windows: Sequence[Window]) -> "ShardedEngine":

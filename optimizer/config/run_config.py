@@ -104,10 +104,8 @@ def make_config(
     """Check values and make a configuration of them.
 
     Errors about a value start with `where`, unless it came from one of the flags; `text` is the
-    file of the others, for the lines in errors.
-
-    Raises:
-        ConfigError: Naming every wrong key at once, with what it may be.
+    file of the others, for the lines in errors. ConfigError names every wrong key at once, with
+    what it may be.
     """
     try:
         return RunConfig(**values)  # type: ignore[arg-type]
@@ -185,9 +183,7 @@ def to_toml(config: RunConfig) -> str:
 def read_page(path: Path, otherwise: str, most: int = LARGEST_FILE_BYTES) -> str:
     """Read a text file of at most so many bytes; `otherwise` says why a larger one is refused.
 
-    Raises:
-        ConfigError: When it is larger, or a folder, a pipe or a device.
-        OSError, UnicodeDecodeError: When it cannot be read, or is not UTF-8.
+    ConfigError when it is larger, or a folder, a pipe or a device.
     """
     # Only here: a command that only names flags shall not wait for numpy.
     from data.files import NoFileError, TooLargeError, read_ordinary

@@ -364,11 +364,7 @@ class EvidenceSettings(Settings, decides="nothing"):
 
 
 def check_schedule(settings: EvidenceSettings) -> None:
-    """Refuse half a schedule.
-
-    Raises:
-        ConfigError: With the flag that is missing.
-    """
+    """Refuse half a schedule, with the flag that is missing."""
     is_duration = isinstance(settings.train, str)
     if settings.every is not None and not is_duration:
         raise ConfigError(

@@ -39,9 +39,6 @@ Decides = Literal["search", "costs", "goals", "strategy", "data", "warm start", 
 def parse_bytes(text: str) -> int:
     """Bytes of a number with an optional unit: KB, MB, GB (powers of 1000), KiB, MiB, GiB.
 
-    Raises:
-        ValueError: When it is anything else.
-
     >>> parse_bytes("1.5GiB")
     1610612736
     """
@@ -64,12 +61,10 @@ def format_bytes(count: int) -> str:
 
 @dataclass(frozen=True)
 class Words:
-    """Words for a field's values, where its type and range are not enough.
+    """Words for a field's values, where its type and range are not enough, for errors.
 
-    Args:
-        text: In words, for errors.
-        form: Text behind its flag in help; of a flag that repeats, one entry.
-        entry: Values that one entry of a table may hold, in words.
+    `form` is the text behind its flag in help, of a flag that repeats one entry; `entry` the values
+    that one entry of a table may hold, in words.
     """
 
     text: str

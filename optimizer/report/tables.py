@@ -40,8 +40,8 @@ from optimizer.report.trades import (
     summarize_sides,
 )
 from optimizer.run.backtest import list_details
-from optimizer.run.importance import measure_run_importance
 from optimizer.run.individuals import describe_individuals
+from optimizer.run.points import measure_run_importance
 from optimizer.run.purposes import SHOW, restore_task
 from optimizer.run.settings import Specs, build_data_flags
 from optimizer.run.task import Task
@@ -499,7 +499,7 @@ class Tables:
 
         It describes where this search went, and nothing of the market. A row a gene, of the first
         objective if None is named: its share alone, its share beyond the others, and what chance
-        reaches of either, see `optimizer.run.importance`. `ConfigError` where trials are too few.
+        reaches of either, see `optimizer.run.points`. `ConfigError` where trials are too few.
         """
         import pandas as pd
 

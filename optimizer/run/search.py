@@ -9,7 +9,7 @@ import numpy as np
 
 from data import Bars, Window, parts
 from engine.batch import Engine
-from engine.out_of_core import Group, create_engine, evaluate_groups
+from engine.out_of_core import Group, evaluate_groups
 from optimizer.run.markets import Markets
 from optimizer.run.problem import (
     Answer,
@@ -149,14 +149,4 @@ def engine_apart(tasks: Sequence[Task]) -> tuple[Engine, list[range]]:
         series += task.markets.series
     if len(tasks) == 1:
         return first.engine(), numbers
-    engine = create_engine(
-        first.spec,
-        series,
-        windows,
-        first.costs,
-        device=first.device(),
-        threads=first.config.threads,
-        memory_bytes=first.config.memory,
-        apart=len(first.markets.series),
-    )
-    return engine, numbers
+    return first.make_engine(series, windows, apart=len(first.markets.series)), numbers

@@ -50,15 +50,6 @@ class Recorded:
     born: np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
-def build_run_table(store: RunStore, what: Literal["generations", "individuals"]) -> Columns:
-    """One table of a run.
-
-    ``generations`` has one row each; ``individuals`` every one that is still recorded, with its
-    parents and the operator that made it. StoreError when the run is damaged.
-    """
-    return _generations(store) if what == "generations" else _individuals(store)
-
-
 def require_result(store: RunStore) -> RunResult:
     """The result of a run, refused with how to get one when it has none yet."""
     result = load_result(store)
@@ -179,7 +170,8 @@ def _add(columns: Columns, field: str, described: Sequence[Member | Figures]) ->
         columns[f"{field}.{name}"] = [part[name] for part in parts]
 
 
-def _generations(store: RunStore) -> Columns:
+def list_generations(store: RunStore) -> Columns:
+    """Generations of a run, a row each."""
     summaries = list(store.generations())
     columns: Columns = {"generation": [summary.number for summary in summaries]}
     for name in ("individuals", "front", "evaluated", "repaired", "hypervolume", "seconds", "kept"):
@@ -189,7 +181,8 @@ def _generations(store: RunStore) -> Columns:
     return columns
 
 
-def _individuals(store: RunStore) -> Columns:
+def list_individuals(store: RunStore) -> Columns:
+    """Individuals that are still recorded, with their parents and the operator that made them."""
     recorded = recorded_individuals(store)
     header = RunHeader.read(store.header)
     population = natural(header, recorded.population)

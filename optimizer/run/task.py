@@ -79,11 +79,11 @@ class Task:
 
         `device` is a chosen device, or its name; the configuration's when None.
         """
-        return self._engine(self.markets.searched, self.markets.windows, device)
+        return self.make_engine(self.markets.searched, self.markets.windows, device)
 
     def full_engine(self, device: str | Device | None = None) -> Engine:
         """A batch engine for all windows, those to search on first, then those held out."""
-        return self._engine(self.markets.series, self.markets.all_windows, device)
+        return self.make_engine(self.markets.series, self.markets.all_windows, device)
 
     @property
     def closed(self) -> "Task":
@@ -166,21 +166,23 @@ class Task:
         compile_in_background()
         return Evolution(problem, self.config, last, warm_start)
 
-    def _engine(
+    def make_engine(
         self,
         series: Sequence[Bars],
         windows: Sequence[Window],
-        device: str | Device | None,
+        device: str | Device | None = None,
+        apart: int = 0,
     ) -> Engine:
-        chosen = device if isinstance(device, Device) else self.device(device)
+        """A batch engine of the task for series and windows; `apart` as of `create_engine`."""
         return create_engine(
             self.spec,
             series,
             windows,
             self.costs,
-            device=chosen,
+            device=device if isinstance(device, Device) else self.device(device),
             threads=self.config.threads,
             memory_bytes=self.config.memory,
+            apart=apart,
         )
 
 

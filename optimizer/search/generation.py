@@ -211,11 +211,7 @@ class Search(Protocol):
         """Genomes [P, G] of the next generation's newcomers, P may be 0; None after the last."""
 
     def tell(self, evaluation: Evaluation) -> Generation:
-        """The generation, after the judgement of its newcomers.
-
-        Raises:
-            OptimizerError: When an evaluation contradicts itself.
-        """
+        """The generation, after the judgement of its newcomers."""
 
 
 def no_evaluation(n_objectives: int) -> Evaluation:

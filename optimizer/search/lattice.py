@@ -50,11 +50,7 @@ OFF_GRID = "breaks_a_constraint"
 
 @dataclass(frozen=True)
 class Lattice:
-    """A grid over the genes of a strategy.
-
-    Raises:
-        ConfigError: When the grid has more than `MOST_POINTS` points.
-    """
+    """A grid over the genes of a strategy, of `MOST_POINTS` points at most."""
 
     layout: GenomeLayout  # genes, bounds and constraints
     # [G], the values of each gene in rising order; one value for a gene that stays.

@@ -15,12 +15,13 @@ from optimizer.report.charts.front import PERCENT, metric_axis
 from optimizer.report.schedule import collect_step_genes, require_schedule
 from optimizer.report.tables import Tables
 from optimizer.report.trades import Ints
-from optimizer.run.importance import count_needed, importance
 from optimizer.run.points import (
     MOST_VALUES,
     Grid,
     build_grid,
+    count_needed,
     find_points,
+    importance,
     measure_points,
     wants_more,
 )

@@ -273,14 +273,11 @@ class Seen:
 
 @compiled_unlocked
 def admit(rows: Unsigned, numbers: Places, count: int, table: Table, is_known: Bools) -> None:
-    """Admit rows that are new; see `Seen.admit`.
+    """Admit rows that are new, of `numbers` [C] the first P; see `Seen.admit`.
 
-    Args:
-        rows: [N, G], the bits of genomes.
-        numbers: [C], of the rows that are asked for the first P.
-        count: P.
-        table: [S] places that were admitted, else -1; S is a power of two, more than twice N.
-        is_known: [C] receives which rows equal one that was admitted before.
+    The table [S] has places that were admitted, else -1; S is a power of two, more than twice all
+    rows [N, G], given as bits. `is_known` [C] receives which rows equal one that was admitted
+    before.
     """
     n_genes, mask = np.uint64(rows.shape[1]), np.uint64(table.size - 1)
     for i in range(count):

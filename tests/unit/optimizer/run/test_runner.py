@@ -16,8 +16,7 @@ from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.run import trust
 from optimizer.run.compared import compare_runs
 from optimizer.run.genes_file import hash_genomes, load_genomes
-from optimizer.run.importance import importance
-from optimizer.run.points import build_grid
+from optimizer.run.points import build_grid, importance
 from optimizer.run.problem import Answer, EngineProblem, Judge, Question, judge_together
 from optimizer.run.purposes import JUDGE, restore_task
 from optimizer.run.runner import Observer, resume_run, start_run
