@@ -106,17 +106,6 @@ class RowBank:
             self._compute(missing, self._release(len(missing)))
         return np.array([self._slot_of_name[name] for name in names], np.int32)
 
-    def list_distinct(self, genomes: Floats) -> tuple[list[RowName], Ints]:
-        """Distinct rows that genomes [P, G] read, present or not.
-
-        Their names, and the number of each individual's rows [P, R] among them.
-        """
-        numbers = self._number(genomes)
-        distinct, names = self._name_rows(genomes, numbers, np.ones(numbers.shape, np.bool_))
-        numbers_of = {name: number for number, name in enumerate(dict.fromkeys(names))}
-        number_of = np.array([numbers_of[name] for name in names], np.int64)
-        return list(numbers_of), number_of[np.searchsorted(distinct, numbers)]
-
     def _name_rows(
         self, genomes: Floats, numbers: Ints, is_asked: npt.NDArray[np.bool_]
     ) -> tuple[Ints, list[RowName]]:

@@ -113,9 +113,3 @@ def to_host(tensor: torch.Tensor) -> npt.NDArray[Any]:
     wait_for_launches(tensor.device)
     array = tensor.cpu().numpy()
     return array if tensor.is_cuda else np.array(array)
-
-
-def overwrite(tensor: torch.Tensor, array: npt.NDArray[np.generic]) -> None:
-    """Copy an array over a tensor, behind earlier launches; raises as `wait_for_work`."""
-    wait_for_launches(tensor.device)
-    tensor.copy_(torch.from_numpy(array))
