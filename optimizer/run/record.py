@@ -123,7 +123,7 @@ class Identity:
 
 
 def build_identity(task: Task, warm_start: str | None) -> Identity:
-    """Identity of a task; `warm_start` as `run.warm_start.hash_genomes`."""
+    """Identity of a task; `warm_start` as `genes_file.hash_genomes`."""
     return Identity(
         settings=task.config.deciding("search"),
         costs=task.config.deciding("costs"),

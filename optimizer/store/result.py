@@ -66,7 +66,7 @@ class WindowDescription(Payload):
     """A window of bars [start, end)."""
 
     symbol: str
-    sample: str  # its purpose, one of `shown.SAMPLES`
+    sample: str  # its purpose, one of `formatting.SAMPLES`
     start: int
     end: int  # the bar after the last
     first: str
