@@ -142,6 +142,10 @@ class PageReader:
             rows = self._from(at + stride, self._lead, self._limit)
             stride *= 2
         if len(rows) == 0:
+            # The only bar may be the one at which the range begins.
+            if self._is_on_time(at, self._from(at, 1, self._limit)):
+                self._lead = 1
+                return True
             self._reach = self._limit
             return False
         first = int(rows[0, 0])

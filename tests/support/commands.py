@@ -93,7 +93,7 @@ def start(*arguments, cwd, program=("-m", "optimizer"), **options):
 def run(*arguments, cwd, **options):
     """Run a command as a process of its own, to its end."""
     with start(*arguments, cwd=cwd, **options) as process:
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=480)
     return Outcome(process.returncode, out or "", err or "")
 
 

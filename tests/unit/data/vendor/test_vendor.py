@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import data
@@ -276,7 +276,8 @@ YEARS_MS = 4 * 365 * DAY_MS
 
 
 @settings(max_examples=150)
-@given(st.integers(0, 2**32))
+@given(seed=st.integers(0, 2**32))
+@example(seed=97732)  # one bar, at which a range begins that leaves its first one out
 def test_every_bar_comes_once(seed):
     """From the front or the end, inclusive or not, with holes, in any order, with flawed pages."""
     got, expected = read_world(*draw_world(np.random.default_rng(seed)))
