@@ -25,7 +25,6 @@ from optimizer.formatting import (
 from optimizer.goals.advice import advise, describe_failures, describe_nearest
 from optimizer.goals.objectives import find_metric
 from optimizer.report.summary import CLOSED, Fact, select, summarize_result
-from optimizer.run.points import Importance
 from optimizer.run.tables import SHOWN_MEMBERS, find_differing
 from optimizer.store.caveats import describe_account, describe_gone, list_caveats, name_limits
 from optimizer.store.result import (
@@ -172,7 +171,7 @@ def _format_metrics(part: Figures) -> dict[str, str]:
 
 
 def importance_tables(
-    importance: Mapping[str, Importance], genes: Sequence[str], width: int
+    importance: "Mapping[str, Importance]", genes: Sequence[str], width: int
 ) -> list[Table]:
     """Shares of genes, those of the first objective greatest first; objectives as far as fit."""
     first = next(iter(importance.values()))
@@ -279,6 +278,7 @@ def describe_doubtful(ledgers: Sequence[Ledger]) -> Iterator[str]:
 if TYPE_CHECKING:
     from engine.reference_intrabar import Intrabar
     from optimizer.report.run import Single
+    from optimizer.run.points import Importance
 
 COLOURS = {
     "invalid": "red",

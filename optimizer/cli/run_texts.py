@@ -29,7 +29,6 @@ from optimizer.evidence.judgement import (
 from optimizer.formatting import describe_formulas, format_count, number
 from optimizer.report.summary import align_outcomes, compare_side_by_side
 from optimizer.run.genes_file import chosen_member
-from optimizer.run.points import METHOD, measure_run_importance
 from optimizer.run.tables import (
     Columns,
     What,
@@ -122,6 +121,9 @@ def print_member(path: Path, member: int, *, as_json: bool) -> None:
 
 def print_importance(path: Path, *, as_json: bool) -> None:
     """Print how much of each objective each gene explains, over the trials of a run."""
+    # With what a search needs, which other texts do without.
+    from optimizer.run.points import METHOD, measure_run_importance
+
     with RunStore.open(path) as store:
         importance, genes = measure_run_importance(store), RunHeader.read(store.header).gene_names
         run = store.run_id

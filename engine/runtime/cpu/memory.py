@@ -15,10 +15,9 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from engine.runtime.cpu.bitset import Words
 from engine.runtime.cpu.types import Ints
 
-Memory = npt.NDArray[np.uint8]
+Memory, Words = npt.NDArray[np.uint8], npt.NDArray[np.uint64]
 
 SMALL = 2**22
 """Bytes that are cleared as quickly as they are found again."""
