@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from engine.runtime.cpu.types import Ints
 
-Memory, Words = npt.NDArray[np.uint8], npt.NDArray[np.uint64]
+Memory = npt.NDArray[np.uint8]
+Words = npt.NDArray[np.uint64]
 
 SMALL = 2**22
 """Bytes that are cleared as quickly as they are found again."""
