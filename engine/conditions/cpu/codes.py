@@ -5,7 +5,7 @@ from typing import NamedTuple, TypeGuard
 
 import numpy as np
 
-from engine.conditions.cpu.parts import holds_gene
+from engine.conditions.cpu.parts import is_fresh
 from engine.indicators.coders import HIGHEST_CODE, CodeMap
 from engine.runtime.compiling.loops import compiled_part, compiled_uncounted, compiled_unlocked
 from engine.runtime.cpu.bitset import EMPTY, FULL, ONE, Words
@@ -30,7 +30,7 @@ from engine.runtime.cpu.simd64 import (
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints
 from strategy.conditions import AllOf, Compare, Condition, split_conjunction
-from strategy.expressions import Arithmetic, GeneValue, holds_row
+from strategy.expressions import GeneValue, holds_row
 from strategy.genes import GenomeLayout
 from strategy.nodes import Node
 
@@ -79,8 +79,7 @@ def _has_two_rows(condition: Condition) -> TypeGuard[Compare]:
 
 def _is_row(node: Node) -> bool:
     """True if values are kept as a row: no arithmetic with a gene."""
-    is_fresh = isinstance(node, Arithmetic) and any(map(holds_gene, node.parts))
-    return holds_row(node) and not is_fresh
+    return holds_row(node) and not is_fresh(node)
 
 
 class RowCodes:

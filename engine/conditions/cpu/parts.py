@@ -26,7 +26,7 @@ class Part:
     node: Node  # the node
     below: tuple["Part", ...]  # its parts that are computed by themselves
     columns: tuple[int, ...]  # genes that decide its values, columns of a genome
-    is_fresh: bool  # whether it is arithmetic with a gene that no row takes as its parameter
+    is_fresh: bool  # as `is_fresh` says
 
 
 class Formula(NamedTuple):
@@ -62,6 +62,11 @@ def holds_gene(node: Node) -> bool:
     if isinstance(node, Arithmetic):
         return any(map(holds_gene, node.parts))
     return isinstance(node, GeneValue | Bound)
+
+
+def is_fresh(node: Node) -> bool:
+    """True if it is arithmetic with a gene that no row takes as its parameter."""
+    return isinstance(node, Arithmetic) and any(map(holds_gene, node.parts))
 
 
 def name_sides(compare: Part) -> tuple[int, int]:

@@ -7,10 +7,10 @@ from typing import cast
 from engine.conditions.cpu.candidates import Bounded, bound_conjunction
 from engine.conditions.cpu.codes import code_conjunction
 from engine.conditions.cpu.expression_vm import RELATIONS
-from engine.conditions.cpu.parts import Part, holds_gene, name_sides, name_words, write_formula
+from engine.conditions.cpu.parts import Part, is_fresh, name_sides, name_words, write_formula
 from engine.indicators.individuals import list_gene_columns, read_row
 from strategy.conditions import AllOf, Compare, Condition
-from strategy.expressions import Arithmetic, Expression, holds_row
+from strategy.expressions import Expression, holds_row
 from strategy.genes import GenomeLayout
 from strategy.nodes import Node
 
@@ -53,10 +53,9 @@ class ConditionPlan:
         """The part of a node; equal nodes are one part."""
         if node not in self._parts:
             columns = list_gene_columns(node, self._layout)
-            is_fresh = isinstance(node, Arithmetic) and any(map(holds_gene, node.parts))
-            below = node.parts if is_fresh or isinstance(node, Condition) else ()
+            below = node.parts if is_fresh(node) or isinstance(node, Condition) else ()
             parts = tuple(self.part(child) for child in below)
-            made = Part(len(self._parts), node, parts, columns, is_fresh)
+            made = Part(len(self._parts), node, parts, columns, is_fresh(node))
             if isinstance(node, Compare):
                 sides = self.relations.setdefault((parts[0].number, parts[1].number), set())
                 sides.add(RELATIONS[node.relation])

@@ -191,7 +191,7 @@ def find_exit(
     price = load_value(prices.bars, CLOSE if how == CLOSED else OPEN, bar)
     if how == TOUCHED:
         is_gap = price <= stop if at.side == 0 else price >= stop
-        is_stop = is_stopped(prices, at, bar, stop)
+        is_stop = is_stopped(prices.bars, at.side, stop, bar)
         reason = STOP_GAP if is_gap else (STOP if is_stop else TARGET)
         price = price if is_gap else (stop if is_stop else at.target)
     return bar, reason, price, stop
@@ -304,10 +304,10 @@ def build_levels(at: Position, stop: float, gain: float) -> Levels:
 
 
 @compiled_uncounted
-def is_stopped(prices: Extremes, at: Position, bar: int, stop: float) -> bool:
-    """True if a bar reaches the stop."""
-    against: float = load_value(prices.bars, LOW + at.side, bar)
-    return against <= stop if at.side == 0 else against >= stop
+def is_stopped(bars: Floats, side: int, stop: float, k: int) -> bool:
+    """True if a bar, the k-th of the series or of finer ones, reaches the stop of a side."""
+    against: float = load_value(bars, LOW + side, k)
+    return against <= stop if side == 0 else against >= stop
 
 
 @compiled_uncounted
@@ -315,7 +315,7 @@ def is_hit(prices: Extremes, at: Position, bar: int, stop: float) -> bool:
     """True if a bar reaches the stop or the target."""
     best: float = load_value(prices.bars, HIGH - at.side, bar)
     is_target = best >= at.target if at.side == 0 else best <= at.target
-    return is_target or is_stopped(prices, at, bar, stop)
+    return is_target or is_stopped(prices.bars, at.side, stop, bar)
 
 
 @compiled_uncounted

@@ -20,7 +20,9 @@ from engine.positions.cpu.both_sides import (
     EXITS,
     SHORTS,
     WINS_SHORT,
+    compute_target,
     first_stop,
+    is_beyond,
     latest_close,
     read_formula,
 )
@@ -37,6 +39,7 @@ from engine.positions.cpu.exits import (
     STOP_GAP,
     TARGET,
     TRAIL,
+    is_stopped,
 )
 from engine.positions.cpu.orders import (
     AFTER,
@@ -162,11 +165,10 @@ def open_held(
         form = find_form(asks, FIRST_LEG + leg, side)
         number = load_value(asks.numbers, row, FIRST_LEG + leg)
         read = read_formula(asks, p, FIRST_LEG + leg, side, t, book.stack)
-        target = find_target(form, number, side, entry, risk, read)
+        target = compute_target(form, number, side, entry, risk, read)
         target = on_tick(rules, target, side == 0)
         book.levels[leg] = target
-        is_beyond = target > entry if side == 0 else target < entry
-        is_worth &= is_beyond or form in (R_MULTIPLE, SHARE)
+        is_worth &= is_beyond(form, side, entry, target)
     reach, trail = 0.0, find_trail(inputs, side)
     if trail == FROM_ENTRY:
         reach = read_formula(asks, p, TRAIL_PART, side, t, book.stack)
@@ -188,20 +190,6 @@ def open_held(
         side, t, j, how == WITHIN, entry, stop, margin_stop, risk, reach, clock_bar, close_bar,
         close_reason,
     ), is_worth  # fmt: skip
-
-
-@compiled_uncounted
-def find_target(
-    form: int, number: float, side: int, entry: float, risk: float, read: float
-) -> float:
-    """One of the targets of a trade; `read` is the value of its row at the signal bar."""
-    away = read
-    if form == R_MULTIPLE:
-        away = number * risk
-    elif form == SHARE:
-        away = entry * number
-    target = entry + away if side == 0 else entry - away
-    return read if form == LEVEL else target
 
 
 @compiled_uncounted
@@ -277,16 +265,8 @@ def leave_at_open(inputs: OrderInputs, p: int, at: OpenPosition, j: int) -> Way:
 def is_gap(bars: Floats, at: OpenPosition, stop: float, k: int) -> bool:
     """True if a bar opens at the stop or beyond it."""
     opened = load_value(bars, OPEN, k)
-    is_beyond: bool = opened <= stop if at.side == 0 else opened >= stop
-    return is_beyond
-
-
-@compiled_uncounted
-def is_stopped(bars: Floats, at: OpenPosition, stop: float, k: int) -> bool:
-    """True if a bar reaches the stop."""
-    worst = load_value(bars, LOW + at.side, k)
-    is_reached: bool = worst <= stop if at.side == 0 else worst >= stop
-    return is_reached
+    is_past: bool = opened <= stop if at.side == 0 else opened >= stop
+    return is_past
 
 
 @compiled_uncounted
@@ -297,7 +277,7 @@ def leave_at_stop(
     if had_open and is_gap(part.bars, at, stop, part.k):
         reason = MARGIN if mover == MARGIN else STOP_GAP
         return Way(reason, load_value(part.bars, OPEN, part.k), part.is_first)
-    if is_stopped(part.bars, at, stop, part.k):
+    if is_stopped(part.bars, at.side, stop, part.k):
         return Way(mover if rules.names_stops or mover == MARGIN else STOP, stop, False)
     return Way(STILL_OPEN, 0.0, False)
 

@@ -24,6 +24,7 @@ from engine.positions.cpu.exits import (
     TRAIL,
     Levels,
     first_touch,
+    is_stopped,
 )
 from engine.positions.cpu.order_exits import (
     FLAT,
@@ -40,7 +41,6 @@ from engine.positions.cpu.order_exits import (
     follow_prices,
     is_all_out,
     is_gap,
-    is_stopped,
     leave_at_open,
     leave_at_stop,
     leave_later,
@@ -265,7 +265,7 @@ def touches_bar(
         is_touched |= touch_order(bars, inputs.asks, side, j, book) != UNTOUCHED
     if at.side != FLAT:
         reach = load_value(bars, HIGH - at.side, j)
-        is_touched |= is_stopped(bars, at, stop, j)
+        is_touched |= is_stopped(bars, at.side, stop, j)
         for leg in range(count_targets(inputs.rules, at.side)):
             target = book.figures[LEG_PRICES + leg]
             is_reached = reach >= target if at.side == 0 else reach <= target
@@ -292,7 +292,7 @@ def meet_other(
     # 4r: its stop order no farther than the stop.
     if find_form(inputs.asks, ORDER_PART, other) == STOP_ORDER:
         return way, level >= stop if at.side == 0 else level <= stop
-    if is_stopped(part.bars, at, stop, part.k):
+    if is_stopped(part.bars, at.side, stop, part.k):
         return way, False
     # 5 and 5r: targets as far as its limit order, then that order.
     limit = book.figures[PRICES + other]
