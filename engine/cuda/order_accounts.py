@@ -29,7 +29,7 @@ from engine.population import (
     lower_parts,
     name_legs,
 )
-from engine.positions.cpu.batch import NUMBERS, WHOLE
+from engine.positions.cpu.batch import ORDER_NUMBERS, WHOLE
 from engine.positions.cpu.exits import Extremes, build_extremes, build_finer
 from engine.positions.cpu.orders import BEYOND, ORDER_PART, REST
 from engine.positions.cuda.order_forms import Code, OrderForm
@@ -254,7 +254,7 @@ class OrderAccounts:
     @property
     def _widths(self) -> tuple[int, int]:
         """Whole numbers and figures of a listed trade."""
-        return WHOLE + self._legs, NUMBERS + self._legs
+        return WHOLE + self._legs, ORDER_NUMBERS + self._legs
 
     def _walk(
         self,
@@ -340,14 +340,16 @@ class OrderAccounts:
         signal_bar, entry_bar, exit_bar, reason, side, held = np.ascontiguousarray(
             whole[:, :WHOLE].T.astype(np.int64)
         )
-        entry, stop, target, leave, r, last_stop, _ = np.ascontiguousarray(figures[:, :NUMBERS].T)
-        last = NUMBERS - (self._form.size != VOLATILITY)
+        entry, stop, target, leave, r, last_stop, _ = np.ascontiguousarray(
+            figures[:, :ORDER_NUMBERS].T
+        )
+        last = ORDER_NUMBERS - (self._form.size != VOLATILITY)
         return Ledger(
             signal_bar, entry_bar, exit_bar, reason.astype(np.int8), entry, stop, target, leave, r,
             side.astype(np.int8), last_stop, held,
             np.ascontiguousarray(whole[:, WHOLE :].astype(np.int64)),
-            np.ascontiguousarray(figures[:, NUMBERS :]),
-            np.ascontiguousarray(figures[:, NUMBERS - 1 : last]),
+            np.ascontiguousarray(figures[:, ORDER_NUMBERS :]),
+            np.ascontiguousarray(figures[:, ORDER_NUMBERS - 1 : last]),
         )  # fmt: skip
 
 

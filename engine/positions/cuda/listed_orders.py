@@ -25,7 +25,7 @@ from engine.accounts.cpu.money import (
     fold_sized,
 )
 from engine.accounts.stake import SHARE_OF_R
-from engine.positions.cpu.batch import NUMBERS, WHOLE
+from engine.positions.cpu.batch import ORDER_NUMBERS, WHOLE
 from engine.positions.cpu.exits import MARGIN, SIGNAL, STOP, TIME, Extremes
 from engine.positions.cpu.order_exits import OrderLists
 from engine.positions.cpu.order_walk import is_at_stop
@@ -203,7 +203,8 @@ def fold_taken(
         row, risk, r = 2 * p + side, numbers[0] - numbers[1], numbers[4]
         legs = TradeLegs(
             asks.shares, row, load_value(asks.further, row, REST),
-            count_shares(asks.shares, row, most), whole, WHOLE, numbers, NUMBERS,
+            count_shares(asks.shares, row, most), whole, WHOLE, numbers,
+            ORDER_NUMBERS,
         )  # fmt: skip
         trade = SizedTrade(
             numbers[0], -risk if side else risk, numbers[6], numbers[3], r, reason == MARGIN
