@@ -8,7 +8,6 @@ from data.plain import takes_plain
 from optimizer.config.run_config import list_types
 from optimizer.config.settings import DataSettings
 from optimizer.errors import ConfigError
-from optimizer.run.settings import hold_settings
 
 if TYPE_CHECKING:
     from optimizer.nulls.folder import NullFolder
@@ -54,6 +53,7 @@ def null_markets(
         DataError: When bars cannot be read or written.
     """
     from optimizer.nulls.folder import add_markets, export_markets
+    from optimizer.run.settings import hold_settings
 
     path = Path(folder)
     with hold_settings(settings, "null_markets") as config:
