@@ -160,6 +160,7 @@ check("", "torch", "numba", "pandas", "pyarrow", "deap", "numpy", "rich")
 """
 
 SHOWS = """
+check("--help", "numba", "pyarrow", "deap", "moocore")
 for words in ("runs list", "runs show latest", "runs show latest --member 0", "strategies list"):
     check(words, "torch", "triton", "numba", "deap", "moocore", "pandas", "pyarrow", "plotly",
           "optuna")
