@@ -94,7 +94,8 @@ def find_provider(spec: str) -> tuple[Provider, str]:
             head = file.read(HEAD_BYTES)
         return PROVIDERS[find_source(head)], spec
     known = ", ".join(provider.form for provider in PROVIDERS.values())
-    shown, hint = shorten(name, 40), near_match(name, PROVIDERS)
+    shown = name if len(name) <= 40 else name[:40] + "..."
+    hint = near_match(name, PROVIDERS)
     raise SourceError(f"data source {shown!r} is unknown and no file; known: {known}{hint}")
 
 

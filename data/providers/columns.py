@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from data.checks import PRICES, VALUES
-from data.errors import NoTimeError, TableError, list_some, near_match, shorten
+from data.errors import NoTimeError, TableError, list_some, near_match
 from data.providers.numbers import NUMBER
 from data.shell import quote_word
 
@@ -318,7 +318,7 @@ def recognise(
 
 def list_names(names: Sequence[str]) -> str:
     """At most twelve column names for a message, each at most 24 characters."""
-    shown = [repr(shorten(name, 24)) for name in names[:12]]
+    shown = [repr(name if len(name) <= 24 else name[:24] + "...") for name in names[:12]]
     return list_some(shown, len(names))
 
 

@@ -121,6 +121,7 @@ def test_a_file_changes_nothing_that_others_import(write, tmp_path):
     """Neither the places that modules come from, nor what `strategy` or `data` is."""
     write("raise RuntimeError('shadow')\n", "data.py")
     text = f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\n{HEAD}{ONE}"
+    load_strategy(write(HEAD + ONE))
     paths, modules = list(sys.path), set(sys.modules)
     load_strategy(write(text, "strategy.py"))
     assert sys.path == paths
