@@ -16,9 +16,6 @@ from engine.runtime.free_memory import free_host_bytes
 BESIDE_SHARE = 0.25
 """Share of free memory beside an engine: for bars that are read, folds beside a run."""
 
-LISTED_SHARE = 8
-"""Individuals with trades listed together have this part of the room for lists."""
-
 WORD_SHARES, MOST_WORD_BYTES = 3, 2**34
 """On a GPU rows, conditions and lists have a part each; conditions and lists so much at most, and
 rows the rest."""

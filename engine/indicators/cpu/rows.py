@@ -1,6 +1,6 @@
 """Stage 1, rows: each distinct indicator row [T] of a series, float64.
 
-A sum waits for its own last step. Four of them therefore go side by side (`lanes.py`): EMAs of
+A sum waits for its own last step. Four of them therefore go side by side (`simd4.py`): EMAs of
 four lengths or of four stretches of a series, or the sums of four blocks of one rolling row.
 Rows are written as they are computed.
 """
