@@ -60,7 +60,7 @@ Asked = Mapping[str, Any]
 """Settings of rows: knobs of the judge, and the kind of a null market."""
 
 
-class Question(NamedTuple):
+class RowQuestion(NamedTuple):
     """A question that leaves rows before a judgement states them."""
 
     part: str  # of a judgement, which states them
