@@ -95,19 +95,19 @@ def _states_schedules(made: ScheduleRecord, asked: Asked, count: int) -> bool:
 
 ON_BARS = " on {kind} bars"
 
-QUESTIONS: Mapping[str, Question] = {
-    NULL: Question("null", "search", _states_null, ON_BARS, NULL_FLAGS),
-    FOLD: Question("folds", "fold", lambda made, asked, _: asked == made.settings),
-    CPCV: Question(
+QUESTIONS: Mapping[str, RowQuestion] = {
+    NULL: RowQuestion("null", "search", _states_null, ON_BARS, NULL_FLAGS),
+    FOLD: RowQuestion("folds", "fold", lambda made, asked, _: asked == made.settings),
+    CPCV: RowQuestion(
         "cpcv",
         "combinatorial split",
         lambda made, asked, _: made.splits == comb(*map(int, asked["cpcv"].split(","))),
     ),
-    STEP: Question(
+    STEP: RowQuestion(
         "schedule", "step", lambda made, asked, _: asked == vars(made.settings.searched)
     ),
-    NULL_SCHEDULE: Question("schedule", "schedule", _states_schedules, ON_BARS, NULL_FLAGS),
-    OPENED: Question("held_out", "look", lambda *_: True, " at held-out bars", ("--open",)),
+    NULL_SCHEDULE: RowQuestion("schedule", "schedule", _states_schedules, ON_BARS, NULL_FLAGS),
+    OPENED: RowQuestion("held_out", "look", lambda *_: True, " at held-out bars", ("--open",)),
 }
 """Questions by the name of their rows."""
 
