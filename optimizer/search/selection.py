@@ -39,6 +39,7 @@ from optimizer.search.compiled.fronts import (
     compute_crowding_distances,
     first_in_blocks,
     rank_in_blocks,
+    rank_in_order,
     rising_orders,
 )
 from optimizer.search.compiled.leaving import Front
@@ -207,14 +208,9 @@ def _columns(objectives: Floats) -> Floats:
 def _first_ranks(objectives: Floats) -> tuple[Indices, Bools]:
     """Ranks [P], 1 for all behind the first front, and flags of repeats of an earlier one [P]."""
     columns = _columns(objectives)
-    return first_in_blocks(*_as_three(columns, argsort_objectives(columns, 2)))
-
-
-def _as_three(columns: Floats, orders: Indices) -> tuple[Floats, Indices]:
-    """Two or three objectives [O, P] and their orders as three: the third of two is the same."""
-    if len(columns) == 3:
-        return columns, orders
-    return np.vstack([columns, np.zeros(columns.shape[1])]), orders[[0, 1, 1]]
+    if len(columns) == 2:
+        return rank_in_order(columns, argsort_objectives(columns, 1)[0], 1)
+    return first_in_blocks(columns, argsort_objectives(columns, 2))
 
 
 def _ranks(columns: Floats, orders: Indices) -> tuple[Indices, Bools]:
@@ -223,9 +219,9 @@ def _ranks(columns: Floats, orders: Indices) -> tuple[Indices, Bools]:
     By objectives [O, P] and their orders [O, P].
     """
     n_objectives, count = columns.shape
-    ranked = None
-    if n_objectives in SWEPT and count:
-        ranked = rank_in_blocks(*_as_three(columns, orders))
+    if n_objectives == 2:
+        return rank_in_order(columns, orders[0], count)
+    ranked = rank_in_blocks(columns, orders) if n_objectives == 3 and count else None
     if ranked is None:
         numbers = moocore.pareto_rank(columns.T) if count else ()
         ranked = np.asarray(numbers, dtype=np.int64), _copies(columns, orders[0])
