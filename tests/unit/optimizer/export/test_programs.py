@@ -138,6 +138,16 @@ def test_a_gene_may_have_a_word_of_python_as_its_name(market, platform):
     assert platform == "pine" or compile(built[0], "program", "exec")
 
 
+def test_a_gene_that_pine_cannot_name_gets_a_name(market):
+    """The refusal says which name Pine takes."""
+    for name, plain in (("länge", "lange"), ("длина", "gene_1")):
+        stop = words.share(words.gene(name, 0.02, 0.01, 0.05))
+        spec = words.strategy("R.", name="r", long=words.close > words.open, stop=stop)
+        task = replace(build_task("seller_exhaustion", market), spec=spec)
+        with pytest.raises(ConfigError, match=f"^gene '{name}' is no name .* call it {plain} in"):
+            build_program(task, spec.layout.defaults, "A try.", "pine")
+
+
 NOT_IN_PINE = {
     "OPENING_RANGE": "opening_high",
     "RSI_PULLBACK": "higher",
@@ -423,3 +433,15 @@ def test_a_strategy_says_what_differs(gapped_bars):
         heads[name] = text.partition("from __future__")[0].replace("\n# ", " ")
     assert ["Moved stop" in head for head in heads.values()] == [False, True, True, False]
     assert ["Time: out" in head for head in heads.values()] == [False, False, True, True]
+
+
+def test_freqtrade_says_which_rows_begin_with_its_window(market):
+    """Rows that count from the first bar are named; others need no word."""
+    heads = []
+    for row in (w.total(w.volume), w.obv(), w.bar_number(), w.sma(w.close, 9)):
+        spec = w.strategy("R.", name="r", long=row > 5, stop=w.share(0.02))
+        task = replace(build_task("seller_exhaustion", market), spec=spec)
+        text = build_program(task, spec.layout.defaults, "A try.", "freqtrade")
+        heads.append(" ".join(text.partition("from __future__")[0].replace("\n#", "").split()))
+    names = "total(...), obv and bar_number() begin anew"
+    assert [names in head for head in heads] == [True, True, True, False]
