@@ -326,7 +326,7 @@ def _check_search_fits(config: RunConfig) -> None:
     check_schedule(config)
     if config.search == "genetic" and config.steps:
         gene = next(iter(config.steps))
-        raise ConfigError(f"--step {gene} is for a lattice only: add --search lattice")
+        raise ConfigError(f"the step of '{gene}' is for a lattice only: add --search lattice")
     if config.member is not None and config.warm_start is None:
         raise ConfigError("--member chooses whom to begin with: add --run RUN or --warm-start FILE")
     unheard = ("max_evaluations", "plateau", "warm_start") if config.search == "lattice" else ()
