@@ -1,7 +1,7 @@
 """Tools that an agent calls over stdio; each is a command of this program, with limits.
 
 An agent names no file: bars, costs and held-out bars are the owner's, strategies are text that is
-words alone, runs are named by their ids in one folder.
+words alone, runs are named by their ids in one folder, which keeps each idea and its tries.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""Around every command: log lines for people as notes, and signals that end it at once."""
+"""Around every command: log lines as notes, signals that end it at once, and its streams."""
 
 import contextlib
 import io

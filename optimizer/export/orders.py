@@ -1,4 +1,4 @@
-"""Orders, ladders and ticks of a strategy as Python for backtesting.py and vectorbt."""
+"""Brackets of a strategy in a platform's phrases; orders, ladders and ticks as Python."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The report as one file: it opens without a network and holds all that it shows."""
+"""The report as one file that opens without a network: facts, packed charts, the glossary."""
 
 import base64
 import gzip

@@ -1,4 +1,4 @@
-"""The schedule of a run drawn: the account of all steps, and their genes over time."""
+"""Schedule and folds of a run: one account over all steps, genes of each, cells of tables."""
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache

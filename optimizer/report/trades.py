@@ -1,4 +1,4 @@
-"""Trades of one individual as columns, and what follows from them: costs, groups."""
+"""Trades of one individual as columns; their costs, groups and marks, and all packed for a page."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

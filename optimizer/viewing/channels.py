@@ -1,7 +1,7 @@
-"""Channels that many browsers watch: read once for all of them, and the newest state alone is sent.
+"""Work done once for many browsers: channels that all of them watch, and computed pages.
 
-A viewer who reads slowly misses states; one who never reads is left after a while. So a channel
-holds one state, however many watch it.
+A channel is read once for all and holds its newest state alone. A viewer who reads slowly misses
+states; one who never reads is left after a while.
 """
 
 import asyncio

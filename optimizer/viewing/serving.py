@@ -1,4 +1,4 @@
-"""A server of one folder of runs: in this process until it is stopped, or beside a notebook."""
+"""A server of one folder of runs, in this process or beside a notebook, and its connections."""
 
 import asyncio
 import contextlib

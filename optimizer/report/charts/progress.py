@@ -1,4 +1,4 @@
-"""Charts of searches: how a front grew, and where genes went, in one search and through time."""
+"""Charts of searches: a front that grew, genes over time, and a heat map of two of them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
