@@ -93,7 +93,7 @@ class OrderAccounts:
         device: Where tensors lie.
 
     Raises:
-        EngineError: As `engine.accounts.stake.build_stake`.
+        EngineError: As `engine.accounts.strategy_stakes.build_stake`.
     """
 
     def __init__(

@@ -17,6 +17,8 @@ from engine.cuda import accounts, captured, order_accounts
 from engine.cuda.captured import CapturedCalls
 from engine.cuda.language import CudaLanguageBackend, CudaLanguageMaker
 from engine.devices import Device
+from strategy.words import close, ema, share, trail
+from strategy.words import strategy as define
 from tests.golden.cases import CASES, TINY, make_world
 from tests.golden.results import (
     backtest_by_engine,
@@ -109,6 +111,19 @@ def compare_codes():
     print(f"codes: {sums[:, :, 0].sum():.0f} trades, every bit equal")
 
 
+def compare_wide_trail():
+    """A stop farther behind than the whole price, which a better price would lower."""
+    strategy = define(
+        "Above an average.", long=close > ema(close, 5), stop=share(1.6),
+        trail=trail(share(1.2), after=0.02), max_hold=150, name="wide",
+    )  # fmt: skip
+    bars = make_bars(4, 200, jump=0.01, slope=0.003)
+    sums = assert_same_everywhere(
+        strategy, strategy.layout.defaults[None], [bars], [Window.whole(bars)]
+    )
+    print(f"wide trail: {sums[:, :, 0].sum():.0f} trades, every bit equal")
+
+
 def compare_full_memory(name):
     """Individuals that memory has no room for at once."""
     send, failed, case = CapturedCalls._send, [], CASES[name]
@@ -146,6 +161,7 @@ def main():
     compare_short_lists("frugal")
     compare_limited_ladder()
     compare_codes()
+    compare_wide_trail()
     compare_full_memory("near")
     print(f"markets: {compare_markets(INTERPRETED)} trades, every bit equal")
 

@@ -172,5 +172,7 @@ def moving_exit(p_blocks, n_bars, j, last, close_bar, waits, best, is_short, ent
         level = tl.where(is_near, level - 1, level + (goes_on & begins).to(tl.int32))
         left = tl.minimum(last + 1, close_bar) - j
         fitting = (left >= 4).to(tl.int32) + (left >= 16).to(tl.int32) + (left >= 64).to(tl.int32)
+        # Beyond its whole, a share takes more from a better price.
+        fitting = tl.where((form == SHARE) & (share > 1.0), 0, fitting)
         level = tl.maximum(tl.minimum(level, fitting), 0)
     return touch, turn(stop, is_short), turn(best, is_short), j, waits

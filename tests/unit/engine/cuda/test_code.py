@@ -44,11 +44,10 @@ FORBIDDEN = re.compile(r"\b(fma|mad)\.rn\.f\d+|\bmad\.f\d+|\.approx|\.ftz|\.f32\
 """Instructions that round differently from the law, or in another precision."""
 
 POINTERS = {
-    "*fp64": "account all_r alphas averages band before blocks bounds carried charges close columns"
-    " constants costs equity factors figures finer flat floor genomes gross kept kept2 left left2"
-    " levels leverages levers limit limits line low maps market merged numbers out prices r"
-    " repeated rows scale scales short_r steps sums tails taylor totals values",
-    "*i64": "cancels given keys longs opened planes pyramid ranks shorts spans words",
+    "*fp64": "account all_r before blocks charges close constants costs equity finer flat floor"
+    " genomes gross kept leverages levers limit limits low market merged numbers out prices r"
+    " repeated rows scale short_r steps sums tails taylor totals values",
+    "*i64": "given keys longs opened planes pyramid ranks shorts spans words",
     "*i8": "notes votes",
 }
 TYPES = {f"p_{name}": kind for kind, names in POINTERS.items() for name in names.split()}
