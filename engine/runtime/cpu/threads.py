@@ -25,6 +25,11 @@ class Threads:
         # A caller that was interrupted while waiting has left some behind.
         wait(self._others)
         self._others = [self._pool.submit(work, i) for i in range(1, min(self.count, parts))]
-        work(0)
-        for other in self._others:
-            other.result()
+        try:
+            work(0)
+            for other in self._others:
+                other.result()
+        except BaseException:
+            # Nobody writes any more where the next call prepares its work.
+            wait(self._others)
+            raise
