@@ -50,7 +50,7 @@ class SeveralGpus(Backend):
     def _shares(self, individuals: int, n_windows: int) -> list[tuple[Backend, slice]]:
         """Devices by individuals: as many devices as pay, each in its turn."""
         paying = max(1, individuals * n_windows // self._fewest)
-        n_parts = min(len(self._parts), paying)
+        n_parts = min(len(self._parts), paying, max(individuals, 1))
         return [
             (self._parts[(self._turn + number) % len(self._parts)], some)
             for number, some in enumerate(_share_evenly(individuals, n_parts))

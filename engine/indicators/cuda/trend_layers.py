@@ -169,23 +169,23 @@ def add_vote(num, den, equity, word, j: tl.constexpr):
 @triton.jit
 def votes_kernel(p_words, p_steps, p_flat, p_cutout, p_floor, p_kept, p_votes, n_families, n_rows,
                  PER_ROW: tl.constexpr, SEGMENT: tl.constexpr, LANES: tl.constexpr):  # fmt: skip
-    """Votes of families in whole hundredths, a lane a family; grid (shares of families, segments).
+    """Votes of families in whole hundredths, a lane a family; grid (segments, shares of families).
 
     p_kept: [segments, 9 * L] equities before each segment. p_votes: [T, L] int8; long before the
     cutout, as words are.
     """
-    o_family = tl.program_id(0) * LANES + tl.arange(0, LANES)
+    o_family = tl.program_id(1) * LANES + tl.arange(0, LANES)
     m = o_family < n_families
     o_row = o_family // PER_ROW
     cutout = tl.load(p_cutout + o_row, mask=m, other=0)
     still = tl.load(p_flat + o_row, mask=m, other=1.0)
-    begin = tl.zeros([LANES], tl.int64) + tl.program_id(1)
+    begin = tl.zeros([LANES], tl.int64) + tl.program_id(0)
     equities = load_all(p_kept + (begin * n_families + o_family) * 9, m, 1.0, 9)
     floor = tl.load(p_floor)
     zero = tl.zeros([LANES], tl.float64)
     held = tl.load(p_words + (begin * SEGMENT - 1) * n_families + o_family, mask=m & (begin > 0),
                    other=0x2AAAA)  # fmt: skip
-    first = tl.program_id(1) * SEGMENT
+    first = tl.program_id(0) * SEGMENT
     for i in range(SEGMENT):
         t = first + i
         at = tl.cast(t, tl.int64)
@@ -225,19 +225,19 @@ def cast_vote(num, den, equity, vote, most, least):
 @triton.jit
 def row_kernel(p_votes, p_steps, p_flat, p_settings, p_floor, p_kept, p_repeated, p_out, n_rows,
                REPEATS: tl.constexpr, SEGMENT: tl.constexpr, LANES: tl.constexpr):  # fmt: skip
-    """Rows from votes, a lane a row; grid (shares of rows, segments).
+    """Rows from votes, a lane a row; grid (segments, shares of rows).
 
     p_votes: [T, 6 * R]. p_settings: [3, R] int32: cutout, and the hundredths above and below which
     a family votes. p_kept, p_repeated: [segments, 6 * R] equities and steps before each segment.
     p_out: [T, R], NaN before the cutout.
     """
-    o_row = tl.program_id(0) * LANES + tl.arange(0, LANES)
+    o_row = tl.program_id(1) * LANES + tl.arange(0, LANES)
     m = o_row < n_rows
     cutout = tl.load(p_settings + o_row, mask=m, other=0)
     most = tl.load(p_settings + n_rows + o_row, mask=m, other=0)
     least = tl.load(p_settings + 2 * n_rows + o_row, mask=m, other=0)
     still = tl.load(p_flat + o_row, mask=m, other=1.0)
-    begin = tl.zeros([LANES], tl.int64) + tl.program_id(1)
+    begin = tl.zeros([LANES], tl.int64) + tl.program_id(0)
     equities = load_all(p_kept + (begin * n_rows + o_row) * 6, m, 1.0, 6)
     steps = equities
     if REPEATS:
@@ -246,7 +246,7 @@ def row_kernel(p_votes, p_steps, p_flat, p_settings, p_floor, p_kept, p_repeated
     votes = load_all(p_before, m & (begin > 0), 1, 6)
     floor = tl.load(p_floor)
     zero = tl.zeros([LANES], tl.float64)
-    first = tl.program_id(1) * SEGMENT
+    first = tl.program_id(0) * SEGMENT
     for i in range(SEGMENT):
         t = first + i
         at = tl.cast(t, tl.int64)

@@ -112,12 +112,12 @@ class Trends:
         ones = torch.ones(rows * EQUITIES, dtype=torch.float64, device=device)
         kept, _ = self._equities(words, walked, ones, LENGTHS, False)
         votes = torch.empty((bars, families), dtype=torch.int8, device=device)
-        launch(votes_kernel, (triton.cdiv(families, LANES), segments), words, *walked, kept, votes,
+        launch(votes_kernel, (segments, triton.cdiv(families, LANES)), words, *walked, kept, votes,
                families, rows, PER_ROW=FAMILIES, SEGMENT=SEGMENT, LANES=LANES,
                warps=1)  # fmt: skip
         kept, repeated = self._equities(votes, walked, starts, 1, is_script)
         out = torch.empty((bars, rows), dtype=torch.float64, device=device)
-        launch(row_kernel, (shares, segments), votes, *walked, kept, repeated, out, rows,
+        launch(row_kernel, (segments, shares), votes, *walked, kept, repeated, out, rows,
                REPEATS=is_script, SEGMENT=SEGMENT, LANES=LANES, warps=1)  # fmt: skip
         return out[: self._bars].t().reshape(-1, series, self._bars)
 
