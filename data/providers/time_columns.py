@@ -265,7 +265,9 @@ def _write_each(column: pa.Array, write: Callable[[pa.Array], pa.Array | None]) 
     """Texts of a column [N]; equal values are written once."""
     coded = column.dictionary_encode()
     texts = write(coded.dictionary)
-    return None if texts is None else texts.take(coded.indices)
+    if texts is None:
+        return None
+    return column if texts.equals(coded.dictionary) else texts.take(coded.indices)
 
 
 def _are_whole(dates: pa.Array, times: pa.Array) -> bool:
