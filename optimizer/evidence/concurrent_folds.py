@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import chain
+from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -134,19 +135,25 @@ FEWEST_CORES = 8
 """Of a host that makes folds beside the run: half of them are enough for its own search."""
 
 
-def search_folds(setup: FoldSetup, threads: int, share: MachineShare | None) -> dict[int, PartPick]:
-    """Picks of folds, by a process with an engine and so many processes of its own at most.
+def search_folds(
+    setup: FoldSetup,
+    threads: int,
+    share: MachineShare | None,
+    tell: Callable[[PartPick], object] = lambda _: None,
+) -> None:
+    """Tell picks of folds as they are found, with an engine and at most so many processes.
 
     Without a share of the machine it only imports the library of its device.
     """
     if share is None:
         setup.task.device()
-        return {}
+        return
     setup, jobs = share.give(setup), range(len(setup.splits))
     with Pool() as pool:
         pool.start(min(threads, len(jobs)))
         engine = None if setup.task.config.device == "cpu" else setup.task.engine()
-        return dict(ThisMachine(pool).submit(setup, jobs, engine=engine))
+        for _, pick in ThisMachine(pool).submit(setup, jobs, engine=engine):
+            tell(pick)
 
 
 class ConcurrentFolds:
@@ -155,7 +162,9 @@ class ConcurrentFolds:
     def __init__(self, setup: FoldSetup, threads: int, packed: bytes, worker: JobProcess) -> None:
         self._setup, self._threads, self._packed, self._worker = setup, threads, packed, worker
         self.work, self._is_ended = setup.task.workload(), False
-        self._found: Future[dict[int, PartPick]] | None = None
+        self._searching: Future[None] | None = None
+        # None comes last.
+        self._picks: SimpleQueue[PartPick | None] = SimpleQueue()
         self._thread = ThreadPoolExecutor(1)
         # While the run prepares its own engine.
         self._thread.submit(worker.run, packed, None)
@@ -167,31 +176,29 @@ class ConcurrentFolds:
         """
         offer_memory(self._give_back)
         share = MachineShare(device, self._threads, int(BESIDE_SHARE * free_bytes))
-        self._found = self._thread.submit(self._worker.run, self._packed, share)
-        # A process with a GPU takes a while to end, and has its memory until then.
-        self._found.add_done_callback(lambda _: self._worker.kill())
+        searching = self._thread.submit(self._worker.run, self._packed, share, self._picks.put)
+        searching.add_done_callback(self._leave)
+        self._searching = searching
 
     def is_same_search(self, setup: InStepSetup[Any, Any]) -> bool:
         """True if a setup finds the picks of these folds."""
-        if self._found is None or not isinstance(setup, FoldSetup):
+        if self._searching is None or not isinstance(setup, FoldSetup):
             return False
         return _list_deciding(setup) == _list_deciding(self._setup)
 
     def results(
         self, jobs: Sequence[Any], submit: Callable[..., Iterable[tuple[Any, Any]]]
     ) -> Generator[tuple[Any, Any], None, None]:
-        """Picks of some folds; `submit` makes failed ones after their process."""
-        picks: Mapping[int, PartPick] = {}
-        assert self._found is not None
+        """Picks of some folds as they are found; `submit` makes failed ones after their process."""
+        missing = list(jobs)
         try:
-            picks = self._found.result()
-        except Exception as error:
-            if not self._is_ended:
-                LOG.warning("folds beside the run failed (%r), and are searched", error)
+            while (pick := self._picks.get()) is not None:
+                if pick.number in missing:
+                    missing.remove(pick.number)
+                    yield pick.number, pick
         finally:
             self.end()
-        yield from ((job, picks[job]) for job in jobs if job in picks)
-        if missing := [job for job in jobs if job not in picks]:
+        if missing:
             yield from submit(missing)
 
     def end(self) -> None:
@@ -201,6 +208,13 @@ class ConcurrentFolds:
         self._thread.shutdown()
         self._worker.end()
         withdraw_memory(self._give_back)
+
+    def _leave(self, searching: Future[None]) -> None:
+        """Say that no more picks come, or why; a GPU's memory is free once its process ended."""
+        self._worker.kill()
+        if (error := searching.exception()) is not None and not self._is_ended:
+            LOG.warning("folds beside the run failed (%r), and are searched", error)
+        self._picks.put(None)
 
     def _give_back(self) -> None:
         """Give their memory to the run; folds are searched after it."""

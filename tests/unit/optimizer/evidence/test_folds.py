@@ -17,7 +17,7 @@ from engine.batch import Engine
 from engine.runtime.shortage import relieve_shortage
 from optimizer.config.run_config import RunConfig
 from optimizer.evidence import concurrent_folds
-from optimizer.evidence.concurrent_folds import SpareCores
+from optimizer.evidence.concurrent_folds import SpareCores, search_folds
 from optimizer.evidence.figures import Figure
 from optimizer.evidence.folds import (
     FoldSetup,
@@ -26,7 +26,7 @@ from optimizer.evidence.folds import (
     measure_drift,
 )
 from optimizer.evidence.jobs import machine
-from optimizer.evidence.jobs.executor import PartPick
+from optimizer.evidence.jobs.executor import MachineShare, PartPick
 from optimizer.evidence.jobs.workers import Pool
 from optimizer.evidence.judge import judge_run
 from optimizer.evidence.judged_run import Plan
@@ -407,6 +407,20 @@ def test_folds_are_those_of_afterwards(searched_run, settings, is_taken, monkeyp
         monkeypatch.setattr(begun, "results", None)
     assert judge(path, run) == known
     assert not begun._worker.is_there
+
+
+def test_folds_beside_a_run_are_told_one_by_one(searched_run):
+    """So that a killed judgement loses none that was found."""
+    run, _ = searched_run()
+    told = []
+
+    def tell(pick):
+        told.append(pick.number)
+        raise EOFError
+
+    with pytest.raises(EOFError):
+        search_folds(run._begun._setup, 1, MachineShare("cpu", 1, 2**30), tell)
+    assert len(told) == 1
 
 
 def test_folds_end_with_their_run(searched_run):
