@@ -90,7 +90,7 @@ class WordAccounts:
         axis: SeriesAxis,
         charges: Floats,
         device: torch.device,
-        limits: DeviceLimits | None = None,
+        limits: DeviceLimits | None,
     ) -> None:
         self._axis, self._device, self._limits = axis, device, limits
         self._signals = [WordSignals(series, charges, device) for series in prices]

@@ -27,7 +27,6 @@ from engine.errors import DeviceError
 from engine.memory_plan import GRAPH_BYTES, GRAPH_SHARE, N_LANES
 from engine.runtime.cuda.capture import give_back_memory
 from engine.runtime.cuda.faults import is_out_of_memory
-from engine.runtime.cuda.graphs import bucket
 from engine.runtime.cuda.watchdog import to_host, wait_for_launches
 from engine.runtime.shortage import relieve_shortage
 
@@ -70,7 +69,7 @@ class CapturedCalls:
         accounts: Accounts,
         work_bytes: int,
         device: torch.device,
-        rounds: Callable[[int], int] = bucket,
+        rounds: Callable[[int], int],
     ) -> None:
         self._inputs, self._accounts, self._device = inputs, accounts, device
         self._rounds = rounds

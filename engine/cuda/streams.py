@@ -50,7 +50,7 @@ class Outcomes:
         self.results, self._results = self._there[HEAD:end], _numpy(self._here[HEAD:end])
         self.accounts, self._accounts = self._there[end:], _numpy(self._here[end:])
 
-    def download(self, pairs: int, accounts: int = 0) -> None:
+    def download(self, pairs: int, accounts: int) -> None:
         """Bring results to the host, behind whatever runs on the device."""
         first = HEAD + self.pairs * N_OUT
         for begin, end in ((0, HEAD + pairs * N_OUT), (first, first + accounts * N_OUT)):

@@ -13,7 +13,7 @@ import torch
 
 from data.bars import Window
 from engine.batch import Engine
-from engine.cuda import accounts, captured, order_accounts
+from engine.cuda import accounts, language, order_accounts
 from engine.cuda.captured import CapturedCalls
 from engine.cuda.language import CudaLanguageBackend, CudaLanguageMaker
 from engine.devices import Device
@@ -155,7 +155,7 @@ def main():
     # What nobody wrote is filled with numbers that lead out of memory.
     torch.use_deterministic_algorithms(True)
     # Room for one individual that is not there.
-    captured.bucket = lambda individuals: individuals + 1
+    language.bucket = lambda individuals: individuals + 1
     for name in sys.argv[2:] or TINY:
         compare_case(name)
     compare_short_lists("frugal")

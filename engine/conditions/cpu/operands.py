@@ -77,7 +77,7 @@ class KeyedArrays:
     `arrays` hold their memory.
     """
 
-    def __init__(self, columns: Sequence[int], kinds: int = 1) -> None:
+    def __init__(self, columns: Sequence[int], kinds: int) -> None:
         self._keys = Keys(columns)
         self.arrays: list[Array] = []
         self._addresses = np.empty((kinds, 0), np.int64)

@@ -91,7 +91,7 @@ def cut_chains(weights: Floats, bars: int) -> Ints:
 def send(
     parts: Sequence[Ints],
     device: torch.device,
-    settle: Callable[[list[torch.Tensor]], None] = lambda there: None,
+    settle: Callable[[list[torch.Tensor]], None],
 ) -> list[torch.Tensor]:
     """Copies of arrays as int64 on the device, in one go that the host does not wait for.
 

@@ -245,7 +245,7 @@ def share_device(
     return AskingWorkers(setup, count, size, pool)
 
 
-def count_markets(task: Task, searches: int = 1) -> int:
+def count_markets(task: Task, searches: int) -> int:
     """Number of markets that the task's device has room for by now, each searched so often.
 
     Their rows lie there beside the lists of an engine.
