@@ -4,13 +4,12 @@ from pathlib import Path
 from typing import Annotated
 
 from optimizer.cli.flags import Sectioned, config_flags, option, write_flags
-from optimizer.cli.shared import Runs, explain_missing, single_command
+from optimizer.cli.shared import DATA, Runs, explain_missing, single_command
 from optimizer.config.run_config import TRADES, resolve_config
-from optimizer.config.settings import DataSettings, DeviceSettings, GoalSettings
+from optimizer.config.settings import DeviceSettings, GoalSettings
 
 app = single_command()
 
-BARS = tuple(name for name in DataSettings.model_fields if name != "finer")
 DECIDING = tuple(name for name in TRADES if name != "strategy")
 SEARCHED = (*DECIDING, *GoalSettings.model_fields, *DeviceSettings.model_fields, "seed")
 """Flags that the owner settles for all searches of an agent."""
@@ -52,7 +51,7 @@ def serve_agent(
     resolve_config(None, flags)
     bars, trades, search = (
         write_flags({name: value for name, value in flags.items() if name in names})
-        for names in (BARS, DECIDING, SEARCHED)
+        for names in (DATA, DECIDING, SEARCHED)
     )
     limits = CallLimits(most_seconds, most_memory * GIGABYTE)
     owner = OwnerSettings(runs, bars, trades, search, limits, most_candidates, trust_python)
