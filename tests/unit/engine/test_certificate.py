@@ -1,17 +1,19 @@
-"""The certificate is green only when everything agrees, and shows what does not."""
+"""The certificate is green only when all agrees, and shows the rest; a bit is a difference."""
 
-import dataclasses
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from data.bars import Window
-from engine.accounts.ledger import ACCUMULATOR_INDEX
+from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
 from engine.batch import Engine
 from engine.replay import certificate, parity
 from engine.replay.certificate import certify
+from engine.replay.parity import compare_accumulators, compare_ledgers
 from engine.runtime.compiling.forms import CompiledForm
 from strategy.indicator_registry import KINDS
+from tests.support.order_cases import CASES
 from tests.support.references import compiled_reference
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 
@@ -39,7 +41,7 @@ class WrongEngine(Engine):
             if self.defect != "sum_r" and len(first):
                 column = getattr(first, self.defect).copy()
                 column[-1] = np.nextafter(column[-1], np.inf) if column.dtype.kind == "f" else 0
-                first = dataclasses.replace(first, **{self.defect: column})
+                first = replace(first, **{self.defect: column})
             yield (first, *rest)
 
     def evaluate(self, genomes):
@@ -101,3 +103,32 @@ def test_a_form_that_differs_from_plain_python_is_red(monkeypatch):
     assert red.mismatches == parity.MEMBERS
     assert "row atr_stop_mult * atr(atr_window) differs" in red.first_mismatch
     assert "genes: {'ema_fast'" in red.first_mismatch
+
+
+COUNTS = ("rejected", "orders", "expired", "coarse")
+
+
+def test_a_bit_of_any_column_and_any_count_is_a_difference():
+    """Also of targets and sizes, which not every trade has."""
+    case, bars = CASES["ladder"], make_bars(3, 3000, jump=0.05)
+    engine = Engine(case.strategy, [bars], [Window.whole(bars)], case.costs, device="cpu")
+    (ledger,) = engine.trades(case.strategy.layout.defaults)
+    columns = ledger.columns()
+    assert (
+        compare_ledgers(ledger, replace(ledger, **{k: v.copy() for k, v in columns.items()})) == ""
+    )
+    changed = 0
+    for name, column in columns.items():
+        if column.size:
+            other = column.copy()
+            other.reshape(-1).view(np.uint8)[-1] ^= 1
+            assert name in compare_ledgers(ledger, replace(ledger, **{name: other})), name
+            changed += 1
+    assert changed > 12
+    for name in COUNTS:
+        more = replace(ledger, **{name: getattr(ledger, name) + 1})
+        assert name in compare_ledgers(ledger, more)
+    message = compare_ledgers(ledger, ledger.keep(np.arange(len(ledger)) < len(ledger) - 1))
+    assert f"{len(ledger)} trades, the engine {len(ledger) - 1}" in message
+    zero = np.zeros(len(ACCUMULATORS))
+    assert "sum_r" in compare_accumulators(zero, np.where(np.arange(len(zero)) == 2, -0.0, zero))

@@ -1,6 +1,4 @@
-"""What hangs on the order within a bar, and comparisons of ledgers: a bit is a difference."""
-
-from dataclasses import replace
+"""What hangs on the order within a bar."""
 
 import numpy as np
 import pytest
@@ -8,11 +6,9 @@ import pytest
 from data import LoadOptions, load_bars
 from data.bars import Window
 from engine.accounts.costs import Costs
-from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
-from engine.batch import Engine
+from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.reference import list_terms
 from engine.reference_intrabar import measure_intrabar, read_bars
-from engine.replay.parity import compare_accumulators, compare_ledgers
 from strategy import words as w
 from tests.support.markets import PAPER_SPEC, QUIET, paper_market
 from tests.support.order_cases import CASES
@@ -132,32 +128,3 @@ def test_check_values_of_the_straddle(real_folder):
     _, ledger, readings = read(case.strategy, bars, case.costs)
     assert (len(ledger), readings.at_fill.sum(), readings.at_target.sum()) == (2399, 315, 20)
     assert ledger.r[readings.at_fill].sum() == pytest.approx(-382.92056884178345)
-
-
-COUNTS = ("rejected", "orders", "expired", "coarse")
-
-
-def test_a_bit_of_any_column_and_any_count_is_a_difference():
-    """Also of targets and sizes, which not every trade has."""
-    case, bars = CASES["ladder"], make_bars(3, 3000, jump=0.05)
-    engine = Engine(case.strategy, [bars], [Window.whole(bars)], case.costs, device="cpu")
-    (ledger,) = engine.trades(case.strategy.layout.defaults)
-    columns = ledger.columns()
-    assert (
-        compare_ledgers(ledger, replace(ledger, **{k: v.copy() for k, v in columns.items()})) == ""
-    )
-    changed = 0
-    for name, column in columns.items():
-        if column.size:
-            other = column.copy()
-            other.reshape(-1).view(np.uint8)[-1] ^= 1
-            assert name in compare_ledgers(ledger, replace(ledger, **{name: other})), name
-            changed += 1
-    assert changed > 12
-    for name in COUNTS:
-        more = replace(ledger, **{name: getattr(ledger, name) + 1})
-        assert name in compare_ledgers(ledger, more)
-    message = compare_ledgers(ledger, ledger.keep(np.arange(len(ledger)) < len(ledger) - 1))
-    assert f"{len(ledger)} trades, the engine {len(ledger) - 1}" in message
-    zero = np.zeros(len(ACCUMULATORS))
-    assert "sum_r" in compare_accumulators(zero, np.where(np.arange(len(zero)) == 2, -0.0, zero))
