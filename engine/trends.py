@@ -25,6 +25,7 @@ def trends(
         is_script: Whether to take `adaptive_trend_script`.
         threads: Cores; all when None.
 
+    >>> import numpy as np
     >>> (found,) = trends([np.linspace(100.0, 200.0, 60)], (28,) * 6 + (1, 20, 3, 0, 10, -10)
     ...     + (10,) * 6)
     >>> round(float(found.row[-1]), 6), found.votes[:, -1].tolist()

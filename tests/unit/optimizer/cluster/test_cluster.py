@@ -17,7 +17,7 @@ from optimizer.cluster import address, dask_client
 from optimizer.cluster import cluster as module
 from optimizer.cluster.address import KEY_FILES, Address, is_loopback, parse_address
 from optimizer.cluster.cluster import Cluster, digest_folder
-from optimizer.cluster.dask_client import Link
+from optimizer.cluster.dask_client import Calls, Link
 from optimizer.cluster.jobs import run_jobs
 from optimizer.errors import ConfigError, SchedulerLostError, WorkersLostError
 from tests.support.clusters import HERE, begin_cluster, make_jobs, wait_until
@@ -236,7 +236,7 @@ def test_a_call_that_ends_workers_is_given_up(tmp_path):
         begin_cluster(tmp_path, 1, environment=settings) as hosts,
         closing(Link(parse_address(str(hosts.file)))) as link,
     ):
-        calls = link.calls()
+        calls = Calls(link)
         calls.begin("stopped", os.getpid)
         ((_, stopped),) = calls.collect(200)
         calls.begin("hangs", time.sleep, 0.5)
