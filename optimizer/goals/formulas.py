@@ -36,7 +36,7 @@ COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 LEVELS = {**dict.fromkeys(COMPARISONS, 1), "+": 2, "-": 2, "*": 3, "/": 3, "^": 5}
 """How strongly operators bind."""
 
-SUM, SIGN, POWER, ATOM = 2, 4, 5, 6
+SUM, SIGN, POWER = 2, 4, 5
 
 LONGEST, MOST_TERMS, DEEPEST = 1000, 100, 30
 """Characters of a formula, its terms, and brackets within each other."""

@@ -11,7 +11,7 @@ import numpy as np
 from data import joined
 from data.bars import Bars, Window, parse_time
 from data.checks import Floats, format_time
-from engine.accounts.ledger import REASONS, Ledger
+from engine.accounts.ledger import Ledger
 from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer.errors import ConfigError
@@ -29,7 +29,7 @@ from optimizer.run.purposes import SIGNAL, recorded_config, restore_task
 from optimizer.run.search import on_other_bars
 from optimizer.run.tables import require_result
 from optimizer.run.task import Task
-from optimizer.signals.account import TradeChain, build_account
+from optimizer.signals.account import END, TradeChain, build_account
 from optimizer.signals.source import list_chains, list_pieces
 from optimizer.signals.today import find_todays_genes
 from optimizer.signals.unrecorded import open_to_record
@@ -37,8 +37,6 @@ from optimizer.store import RunStore
 from optimizer.store.caveats import DRIFT
 from optimizer.store.result import RunResult, WindowDescription
 from strategy.gene import GeneText
-
-END = REASONS.index("end")
 
 Spans = Sequence[Range | WindowDescription]
 
