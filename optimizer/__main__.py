@@ -14,7 +14,7 @@ from typing import TextIO
 
 from typer.exceptions import TyperException
 
-from optimizer.cli.app import ANSWERS, app, explain_wrong_use
+from optimizer.cli.app import app, explain_wrong_use
 from optimizer.cli.flags import ASKED_FOR_ALL
 from optimizer.cli.notes import (
     LOGGERS,
@@ -73,7 +73,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(arguments: list[str], *, is_ours: bool) -> int:
     """Run one command; `is_ours`: in a process of this program."""
     STOPPED.clear()
-    ANSWERS.clear()
+    StoppedError.answer = ""
     given = list(arguments)
     is_debug = "--debug" in given
     given = [argument for argument in given if argument != "--debug"]
@@ -130,13 +130,13 @@ def _report_error(error: BaseException, *, is_debug: bool = False) -> int:
     if is_debug:
         _tell("".join(traceback.format_exception(error)).rstrip())
     if isinstance(error, StoppedError | KeyboardInterrupt):
-        _tell(str(next(iter(ANSWERS), error)) or "stopped")
+        _tell(StoppedError.answer or "stopped")
         return StoppedError.exit_code
     _flush(sys.stdout)
     message, code = _describe_error(error)
     if STOPPED.is_set() and code == DEFECT and not isinstance(error, OptimizerError):
         # Until Python 3.12 a signal within `__set_name__`, as of a cached property, is an error.
-        _tell("stopped")
+        _tell(StoppedError.answer or "stopped")
         return StoppedError.exit_code
     # A mismatch is shown in full; everything else is one line, for programs to read.
     sentence = message if isinstance(error, ParityError) else _one_line(message)

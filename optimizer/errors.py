@@ -1,7 +1,7 @@
 """Errors of a run, and the exit code that the command line gives each."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 
 class OptimizerError(Exception):
@@ -61,6 +61,16 @@ class ParityError(OptimizerError):
 
 
 class StoppedError(OptimizerError):
-    """A person stopped it; everything found so far is recorded."""
+    """A person stopped it; everything found so far is recorded.
+
+    Args:
+        message: All of it.
+    """
 
     exit_code = 130
+    answer: ClassVar[str] = ""
+    """Message made last: another signal may come before it is told."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message)
+        StoppedError.answer = message

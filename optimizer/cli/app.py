@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
-from optimizer.errors import ConfigError, StoppedError
+from optimizer.errors import ConfigError
 
 COMMANDS = (
     "evolve", "backtest", "agree", "parity", "judge", "null", "power", "signal", "watch",
@@ -21,10 +21,6 @@ COMMANDS = (
     "objectives", "forecast", "mcp",
 )  # fmt: skip
 """In the order of help; each is the `app` of its file, alone or with commands under it."""
-
-
-ANSWERS: list[StoppedError] = []
-"""Answers to a signal: another one may come while the first of them is told."""
 
 
 class _Commands(UserDict[str, Any]):
@@ -52,18 +48,6 @@ def explain_wrong_use(error: TyperException, given: Sequence[str]) -> Exception:
 
 class AnsweringGroup(TyperGroup):
     """Commands; a line answers an unknown name."""
-
-    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - the library's own
-        """Call a command; where a second signal comes, the first one's answer is kept."""
-        try:
-            return super().invoke(ctx)
-        except (KeyboardInterrupt, StoppedError) as interrupt:
-            error: BaseException | None = interrupt
-            while error is not None and not isinstance(error, StoppedError):
-                error = error.__context__
-            if error is not None:
-                ANSWERS.append(error)
-            raise error or interrupt from None
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401 - the library's own
         """Find a command by its name."""

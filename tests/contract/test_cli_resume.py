@@ -257,14 +257,18 @@ def test_two_signals_leave_a_run_that_can_resume(tmp_path, market):
         check_can_resume(tmp_path, finish(process), is_at_once=True)
 
 
-@pytest.mark.parametrize("where", ["command", "library"])
+@pytest.mark.parametrize("where", ["search", "command", "library"])
 def test_the_first_answer_is_told_whenever_a_second_signal_comes(command, monkeypatch, where):
-    """While the command ends, or while the command line's library takes its answer."""
+    """While a search ends, while its command does, or while a library takes the answer."""
     app = program.app
 
     def stop(*_, **__):
+        stopped = StoppedError("stopped; go on with: this")
+        if where == "search":
+            program.STOPPED.set()
+            raise RuntimeError("what a class that is made turns a signal into")
         try:
-            raise StoppedError("stopped; go on with: this")
+            raise stopped
         finally:
             if where == "command":
                 raise KeyboardInterrupt
