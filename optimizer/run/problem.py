@@ -3,7 +3,6 @@
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -140,8 +139,8 @@ Asking = Generator[Question, Answer, Result]
 """Asks until it knows a result; it cannot see others that advance with it."""
 
 
-def run_alone(search: Asking[Result], answer: Callable[[Question], Answer]) -> Result:
-    """Result of one search."""
+def run_alone(search: Asking[Result], engine: Evaluator) -> Result:
+    """Result of one search, asked of an engine over all its windows."""
     # A generator begins by being sent nothing.
     answered: Any = None
     with closing(search):
@@ -151,7 +150,11 @@ def run_alone(search: Asking[Result], answer: Callable[[Question], Answer]) -> R
             except StopIteration as ended:
                 result: Result = ended.value
                 return result
-            answered = answer(question)
+            if question.pools:
+                found = Answer(*engine.evaluate_account(question.genomes))
+            else:
+                found = Answer(engine.evaluate(question.genomes), None)
+            (answered,) = judge_together([question], [found])
 
 
 def run_in_step(
@@ -182,15 +185,6 @@ def run_in_step(
     finally:
         for search in going.values():
             search.close()
-
-
-def answer(engine: Evaluator, asked: Question) -> Answer:
-    """Accumulators of an engine over all its windows, judged where that is wanted."""
-    if asked.pools:
-        answered = Answer(*engine.evaluate_account(asked.genomes))
-    else:
-        answered = Answer(engine.evaluate(asked.genomes), None)
-    return judge_together([asked], [answered])[0]
 
 
 def judge_together(questions: Sequence[Question], answers: Sequence[Answer]) -> list[Answer]:
@@ -251,8 +245,14 @@ def measure(
     `spans` [W] are the lengths of the engine's windows, `names` the metrics that are wanted;
     with `pools` those of all windows as one account too.
     """
-    asked = Question(genomes, pools and len(spans) > 1)
-    return _tabulate(answer(engine, asked), spans, names)
+    return run_alone(_ask_metrics(genomes, spans, names, pools and len(spans) > 1), engine)
+
+
+def _ask_metrics(
+    genomes: Floats, spans: Sequence[Span], names: Sequence[str], pools: bool
+) -> Asking[tuple[MetricTable, Floats]]:
+    """The same; its caller evaluates."""
+    return _tabulate((yield Question(genomes, pools)), spans, names)
 
 
 def _tabulate(
@@ -291,7 +291,7 @@ class EngineProblem:
 
     def evaluate(self, genomes: Floats) -> Evaluation:
         """Judge genomes [P, G]."""
-        return run_alone(self.judge(genomes), partial(answer, self.engine))
+        return run_alone(self.judge(genomes), self.engine)
 
     def judge(self, genomes: Floats) -> Asking[Evaluation]:
         """Judge genomes [P, G]; its caller evaluates, unless P is 0."""
@@ -313,7 +313,7 @@ class EngineProblem:
 
         That of soft constraints is not among them.
         """
-        return run_alone(self.ask_objectives(genomes), partial(answer, self.engine))
+        return run_alone(self.ask_objectives(genomes), self.engine)
 
     def ask_objectives(self, genomes: Floats) -> Asking[Floats]:
         """The same; its caller evaluates."""
@@ -336,17 +336,13 @@ class EngineProblem:
         self, genomes: Floats
     ) -> Asking[tuple[MetricTable, Floats, Floats | None]]:
         """Metrics of genomes [P, G], their trades [P], and what `near` objectives reach."""
-        metrics, trades = yield from self._measure_genomes(genomes)
+        asked = self.spans, self.goals.metrics, self._pools
+        metrics, trades = yield from _ask_metrics(genomes, *asked)
         if not self.goals.near:
             return metrics, trades, None
         around = neighbourhoods(self.layout, genomes)
-        beside, _ = yield from self._measure_genomes(around.genomes)
+        beside, _ = yield from _ask_metrics(around.genomes, *asked)
         return metrics, trades, self.goals.values_near(around, beside)
-
-    def _measure_genomes(self, genomes: Floats) -> Asking[tuple[MetricTable, Floats]]:
-        """Metrics of genomes [P, G], and their trades [P] over all windows."""
-        answered = yield Question(genomes, self._pools)
-        return _tabulate(answered, self.spans, self.goals.metrics)
 
     def _keep(self, genomes: Floats, trades: Floats) -> None:
         self._n_bytes += genomes.nbytes + trades.nbytes

@@ -55,7 +55,7 @@ from optimizer.run.trust import (
     require_warm_start,
 )
 from optimizer.search.evolution import stop_reason
-from optimizer.search.generation import Floats, Generation
+from optimizer.search.generation import Floats, Generation, Search
 from optimizer.store import RunStore, estimate_bytes, new_run_id, require_space
 from optimizer.store.files import NO_GENERATION
 from optimizer.store.labels import change_labels
@@ -345,10 +345,18 @@ def _search(job: _Job, last: Generation | None, observer: Observer) -> RunResult
         if observer.beside is not None:
             observer.beside.give_room(problem.engine)
         observer.watch(_describe_search(job))
-        began, compiled = perf_counter(), compile_seconds()
-        if last is None and task.config.judge is not False:
-            problem.keep_trials()
-        last, evaluated, why = _last_generation(job, last, observer)
+        began, compiled, pace = perf_counter(), compile_seconds(), SearchPace()
+        search, why = _begin(job, last, observer)
+        while not why and (genomes := search.ask()) is not None:
+            last = search.tell(problem.evaluate(genomes))
+            store.record(last)
+            pace.add(last.seconds, last.evaluated)
+            why = stop_reason(task.config, last, perf_counter() - began)
+            observer.watch(build_progress(task, last, pace))
+            _stop_if_asked(observer, store, last)
+        if last is None:
+            raise StoreError(f"run '{store.run_id}' holds no generation and none was to be made")
+        store.flush()
         front, n_polished = numbered_front(task, problem, last)
         observer.just = JustSearched(problem.trials(), problem.engine)
         _stop_if_asked(observer, store, last)
@@ -358,7 +366,7 @@ def _search(job: _Job, last: Generation | None, observer: Observer) -> RunResult
         # Neither replayed nor described where it is held out: those bars are unseen yet.
         certificate = job.evaluator.certify(front.genomes)
         prove_front(task, front.genomes)
-        evaluated += n_polished
+        evaluated = pace.evaluated + n_polished
         timing = Timing(
             search_s=searched,
             certificate_s=perf_counter() - began - searched,
@@ -370,6 +378,19 @@ def _search(job: _Job, last: Generation | None, observer: Observer) -> RunResult
         result = describe_result(task, problem.engine, store, ended, certificate, timing)
         store.finish(result.payload())
         return replace(result, front=sort_best_first(result.front, result.objectives))
+
+
+def _begin(job: _Job, last: Generation | None, observer: Observer) -> tuple[Search, str]:
+    """The search after a generation, and the knob that ended it already, if one did."""
+    config, problem, why = job.task.config, job.evaluator.problem, ""
+    begins = "evaluating the initial population"
+    if last is not None:
+        begins = f"going on after {last.number:,}"
+        why = stop_reason(config, last, 0.0)
+    elif config.judge is not False:
+        problem.keep_trials()
+    observer.watch(Progress(f"generation: {begins}"))
+    return job.task.search(problem, last, job.warm_start), why
 
 
 def _describe_search(job: _Job) -> Progress:
@@ -390,32 +411,3 @@ def _stop_if_asked(observer: Observer, store: RunStore, last: Generation) -> Non
     if observer.should_stop():
         store.flush()
         raise StoppedError(f"stopped after generation {last.number}; {resume_hint(store)}")
-
-
-def _last_generation(
-    job: _Job, last: Generation | None, observer: Observer
-) -> tuple[Generation, int, str]:
-    """Record one generation after another.
-
-    The last one, individuals that were evaluated here, and the knob that ended the search early, if
-    one did.
-    """
-    task, store, began, pace = job.task, job.store, perf_counter(), SearchPace()
-    problem, why = job.evaluator.problem, ""
-    begins = "evaluating the initial population"
-    if last is not None:
-        begins = f"going on after {last.number:,}"
-        why = stop_reason(task.config, last, 0.0)
-    observer.watch(Progress(f"generation: {begins}"))
-    search = task.search(problem, last, job.warm_start)
-    while not why and (genomes := search.ask()) is not None:
-        last = search.tell(problem.evaluate(genomes))
-        store.record(last)
-        pace.add(last.seconds, last.evaluated)
-        why = stop_reason(task.config, last, perf_counter() - began)
-        observer.watch(build_progress(task, last, pace))
-        _stop_if_asked(observer, store, last)
-    if last is None:
-        raise StoreError(f"run '{store.run_id}' holds no generation and none was to be made")
-    store.flush()
-    return last, pace.evaluated, why

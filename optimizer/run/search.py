@@ -2,7 +2,6 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -17,7 +16,6 @@ from optimizer.run.problem import (
     EngineProblem,
     Question,
     Trials,
-    answer,
     run_alone,
 )
 from optimizer.run.task import Task
@@ -56,7 +54,7 @@ def search(
     problem = task.problem(engine)
     if keeps_trials:
         problem.keep_trials()
-    return run_alone(search_again(task, problem, warm_start), partial(answer, engine))
+    return run_alone(search_again(task, problem, warm_start), engine)
 
 
 def search_again(
@@ -76,7 +74,7 @@ def search_again(
 
 def numbered_front(task: Task, problem: EngineProblem, last: Generation) -> tuple[Population, int]:
     """The polished front of a search, its members by their numbers, and what polishing judged."""
-    return run_alone(number_front(task, problem, last), partial(answer, problem.engine))
+    return run_alone(number_front(task, problem, last), problem.engine)
 
 
 def number_front(

@@ -219,7 +219,7 @@ def test_bars_of_a_recorded_run_stay(run, frame, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("optimizer.run.runner._last_generation", stop)
+    monkeypatch.setattr("optimizer.run.runner._begin", stop)
     with pytest.raises(OptimizerError, match="stopped at once"):
         optimizer.evolve(population=8, runs="stopped", **frame)
     assert list(Path("stopped").glob("bars-*.parquet"))

@@ -5,7 +5,6 @@ import math
 import re
 import shutil
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from threading import Thread
 
@@ -30,7 +29,7 @@ from optimizer.evidence.schedule_searches import StepSetup, choose_picks
 from optimizer.evidence.statistic import Around
 from optimizer.evidence.verdict import Facts, ScheduleFacts, decide
 from optimizer.grades import GRADES
-from optimizer.run.problem import answer, run_alone
+from optimizer.run.problem import run_alone
 from optimizer.run.purposes import JUDGE, restore_task
 from optimizer.schedule import Schedule, plan_steps
 from optimizer.store import RunStore
@@ -421,9 +420,8 @@ def test_the_strongest_that_stands_is_asked_for():
     front, engine = genomes(35000, 30000, 1000), TASK.engine()
     is_gone = replay_gone(TASK, front)
     assert [is_gone(member) for member in range(3)] == [True, True, False]
-    ask = partial(answer, engine)
-    assert run_alone(ask_pick(TASK, engine.windows, front), ask).member == 2
-    assert run_alone(ask_pick(TASK, engine.windows, front[:2]), ask) is None
+    assert run_alone(ask_pick(TASK, engine.windows, front), engine).member == 2
+    assert run_alone(ask_pick(TASK, engine.windows, front[:2]), engine) is None
     assert choose_member(np.array([3.0, np.nan, np.nan]), front, is_gone) == 2
 
 
