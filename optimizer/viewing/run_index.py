@@ -33,9 +33,7 @@ COLUMNS = {
     "expected CAGR": "the same where the pick earns the R that is expected of it",
     "drawdown": "deepest fall of equity",
     "trades": "of the same",
-    "date": "UTC",
-    "tags": "",
-    "note": "",
+    "note": "its tags, and its note",
 }
 """Columns of the index, and what they are where a word is not enough."""
 
@@ -126,13 +124,12 @@ def _build_row(place: int, run: RunSummary) -> Mapping[str, object]:
         (fraction(run.expected_cagr), run.expected_cagr),
         (fraction(run.max_drawdown), run.max_drawdown),
         (number(run.trades), run.trades),
-        ((run.created_at or "")[:10], place),
-        (", ".join(run.tags), None),
-        (run.note, None),
+        (" · ".join(filter(None, (", ".join(run.tags), run.note))), None),
     )
     problem = "; ".join(filter(None, (run.damaged, run.drift and f"drift: {run.drift}")))
     return {
         "id": run.id,
+        "began": (run.created_at or "")[:16].replace("T", " "),
         "grade": run.grade,
         "status": run.status,
         "cells": cells,

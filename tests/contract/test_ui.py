@@ -177,7 +177,7 @@ def test_the_index_is_a_line_a_run(asker, runs, run_id):
         summary.strength, summary.expected, summary.folds, summary.held_out, summary.cagr,
         summary.expected_cagr, summary.max_drawdown, summary.trades,
     ]  # fmt: skip
-    assert newer["cells"][13][0].endswith("newer")
+    assert newer["cells"][12][0].endswith("newer")
 
 
 def test_a_damaged_list_of_searches_is_a_line(asker, runs, run_id):

@@ -58,10 +58,11 @@
     const cell = element("td");
     cell.append(box);
     made.append(cell, ...run.cells.map(([text], i) => {
-      const isWord = ["note", "tags", "symbols"].includes(names[i]);
-      const td = element("td", i ? text : undefined, { class: isWord ? `words of-${names[i]}` : heads[i].className });
+      const isWord = ["note", "strategy", "symbols"].includes(names[i]);
+      const td = element("td", undefined, { class: isWord ? `words of-${names[i]}` : heads[i].className });
       td.dataset.of = names[i];
-      if (i === 0) td.append(element("a", text, { href: `/run/${encodeURIComponent(run.id)}`, "data-key": run.id }));
+      if (i) td.append(...text.split(/(?<=_)/).flatMap((part) => [part, element("wbr")]));
+      else td.append(element("a", text, { href: `/run/${encodeURIComponent(run.id)}`, title: run.began, "data-key": run.id }));
       if (names[i] === "verdict") {
         if (run.grade) td.dataset.grade = run.grade; else td.dataset.status = run.status;
         if (run.problem) td.append(element("small", run.problem, { class: "problem" }));
