@@ -103,21 +103,23 @@ def evolve(
             from optimizer.store.result import refuse_red
         runs = Path(begun.runs if begun else str(settings.get("runs", "runs")))
         path = find_trusted(resume, runs, trust=trust)
+        is_judged = settings.get("judge", begun is None or begun.judge) is not False
         with (
             join_cluster(cluster, runs) as workers,
-            share_cores(begun if workers is None else None) as beside,
+            share_cores(begun) if begun and is_judged and not workers else nullcontext() as beside,
             _show(progress) as show,
         ):
             observer = Observer(show, beside)
-            is_judged = settings.get("judge", begun is None or begun.judge) is not False
             make = choose_evaluator(workers, beside, is_judged=is_judged)
             if path is not None:
                 result = resume_run(path, settings, observer, make)
             else:
                 assert begun is not None, "a new run has a configuration"
                 result = start_run(begun, observer, make)
-            executor, began = beside or choose_executor(workers), time.perf_counter()
-            judgement = judge_searched(result, begun, settings, observer, executor)
+            judgement, began = None, time.perf_counter()
+            if is_judged or path is not None:
+                executor = beside or choose_executor(workers)
+                judgement = judge_searched(result, begun, settings, observer, executor)
             seconds = time.perf_counter() - began
         run = Run(Path(result.path))
         run.judgement_s, run.judgement = seconds, judgement

@@ -307,11 +307,8 @@ def _leaves_room(engine: Engine, work: Workload) -> bool:
 
 
 @contextmanager
-def share_cores(settings: EvidenceSettings | None) -> Iterator[SpareCores | None]:
-    """Executors of a run that is about to begin and to be judged; else None."""
-    if settings is None or settings.judge is False:
-        yield None
-        return
+def share_cores(settings: EvidenceSettings) -> Iterator[SpareCores]:
+    """Executor of a run that is about to begin and to be judged."""
     with Pool() as pool, SpareCores(pool, build_plan(settings)) as beside:
         yield beside
 
