@@ -571,5 +571,5 @@ def ui(
 
 
 def _show(progress: Watch | None) -> AbstractContextManager[Watch]:
-    """Callback of progress; one that a notebook or an interactive session sees if None."""
+    """Callback of progress; if None, a line of a notebook or an interactive session."""
     return choose_show() if progress is None else nullcontext(progress)

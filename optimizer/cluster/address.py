@@ -28,7 +28,7 @@ KEY_FILES = ("ca.pem", "cert.pem", "key.pem")
 class Address:
     """A cluster that was named on the command line.
 
-    ConfigError when a host beyond this machine would be spoken to in the open unasked.
+    ConfigError when a line to another host would be in the clear without `--cluster-plaintext`.
     """
 
     text: str  # as it was named

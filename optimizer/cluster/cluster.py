@@ -228,7 +228,7 @@ class Cluster:
         self.link.send_away(address)
 
     def _meet(self) -> dict[str, Made]:
-        """Fingerprint of each worker, by address; one that ends before it answers is left out."""
+        """Fingerprint of each worker, by address; a worker that ends meanwhile is left out."""
         for _ in range(MOST_ENDS):
             workers = self._await_workers()
             calls = Calls[Worker](self.link)

@@ -157,7 +157,7 @@ class Worker:
 
 
 class Link:
-    """A connection with a scheduler, also one that is begun here with so many workers.
+    """A connection with a scheduler, or with a new one here and so many workers.
 
     SchedulerLostError when it does not answer, at first or later.
     """
@@ -193,7 +193,7 @@ class Link:
     def mend(self) -> None:
         """Begin lost workers of this machine anew.
 
-        Dask's watcher waits for ever for a first word of one that ended before it.
+        Dask's watcher waits for ever for the first word of a worker that ended before it.
         """
         if self._begun is not None:
             self._begun.scale(self._address.local)

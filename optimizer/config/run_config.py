@@ -104,8 +104,8 @@ def make_config(
     """Check values and make a configuration of them.
 
     Errors about a value start with `where`, unless it came from one of the flags; `text` is the
-    file of the others, for the lines in errors. ConfigError names every wrong key at once, with
-    what it may be.
+    file of the others, for the lines in errors. ConfigError names every wrong key at once, with its
+    legal values.
     """
     try:
         return RunConfig(**values)  # type: ignore[arg-type]

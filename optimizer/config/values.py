@@ -78,7 +78,7 @@ AMOUNT = Words("an amount of memory such as 512MiB", "AMOUNT")
 class Settings(BaseModel):
     """A group of knobs; the configuration is all groups together.
 
-    A group names what its knobs decide, but for those that name something else themselves.
+    A group names what its knobs decide; a knob may name something else itself.
     """
 
     # Groups alone are never made, and help makes none.

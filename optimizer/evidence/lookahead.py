@@ -301,7 +301,7 @@ class Proof:
         ]
 
     def _find_readers(self, cut: Cut, member: int, changed: Sequence[Bars]) -> str:
-        """Names of a member's rows that read bars behind a cut: those that differ before it."""
+        """Names of a member's rows that read bars behind a cut: they differ before it."""
         (window,), spec, genome = cut.windows, self._task.spec, self._genomes[member]
         end, known = window.end, self._true_rows(member, window.series)
         others = [_read_rows(spec, genome, bars) for bars in changed]

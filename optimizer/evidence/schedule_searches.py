@@ -276,8 +276,8 @@ def continue_schedule(
 ) -> tuple[TradedSteps, list[int]]:
     """Picks of a schedule on longer bars, and the steps that were not searched.
 
-    They trade the pick before them. Where it may search, steps that are not recorded are searched
-    as the run was, and recorded; the task's bars begin with those of the run.
+    They trade the pick before them. If it may search, missing steps are searched as the run was,
+    and recorded; the task's bars begin with those of the run.
     """
     result = require_result(store)
     ends = task.config.model_copy(update=restore_limits(store, task, result))

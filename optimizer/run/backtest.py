@@ -49,7 +49,7 @@ class OrderCounts(NamedTuple):
     placed: int
     expired: int
     filled: int
-    partials: int  # targets reached, without those that ended a trade
+    partials: int  # targets reached, without the last of a trade
 
 
 class AccountSteps(NamedTuple):
@@ -69,7 +69,7 @@ class Details:
 
     columns: Mapping[str, Column]  # [K] each, in the order in which files have them
     gross_r: Floats  # [K] R before all costs
-    turnover_r: Floats  # [K] worth of what was bought and sold, over the first risk
+    turnover_r: Floats  # [K] worth of all units bought and sold, over the first risk
     fee_r: Floats  # [K] R that fees a unit took
     steps: AccountSteps | None = None  # where an account sizes trades from cash
 
@@ -166,7 +166,7 @@ def list_legs(columns: Mapping[str, Column]) -> list[str]:
 
 
 def _list_payments(spec: Strategy, ledger: Ledger, terms: TradeTerms) -> dict[str, Column]:
-    """Costs of being held in units of risk, below 0 where a trade received; of what is charged."""
+    """Costs of being held in units of risk, of each kind; below 0 where a trade received."""
     unpaid = terms._replace(funding=None, borrow=(None, None))
     free, columns = reprice_trades(ledger, 0.0, unpaid), {}
     if spec.funding is not None:

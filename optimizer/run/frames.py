@@ -106,7 +106,7 @@ class FrameColumns:
 def to_arrow(column: "pd.Series[Any]", where: str) -> pa.Array:
     """A column as Arrow has it: of periods and intervals their beginnings, sparse ones filled.
 
-    ConfigError for values of which Arrow has no column.
+    ConfigError for values that no column of Arrow holds.
     """
     try:
         array = pa.array(_to_plain(column), from_pandas=True)

@@ -1,4 +1,4 @@
-"""Individuals in files: written by hand, printed, exported; and those that a search begins with."""
+"""Individuals in files, by hand, printed or exported; and a search's first ones."""
 
 import contextlib
 import csv
@@ -176,7 +176,7 @@ class WarmStart:
 
 
 def load_warm_start(config: RunConfig, layout: GenomeLayout) -> WarmStart | None:
-    """The individuals that a configuration begins with; None where it names none."""
+    """The individuals that a configuration begins with, if any."""
     if config.warm_start is None:
         return None
     return load_genomes(
@@ -198,8 +198,8 @@ def load_genomes(
 ) -> WarmStart:
     """Individuals for a search to begin with.
 
-    `source` is a ``.json`` or ``.csv`` file as `read_individuals` reads it, or a run, whose front
-    it takes (the last generation where the front is empty). `member` takes one of them alone. Genes
+    `source` is a ``.json`` or ``.csv`` file as `read_individuals` reads it, or a run: its front,
+    or an empty front's last generation. `member` takes one of them alone. Genes
     that are not named keep their default. `may_repair` moves genomes inside bounds and constraints;
     else they are refused. ConfigError when the file cannot be read, or an individual is not one of
     this search; StoreError when there is no such run, or it has recorded no generation.

@@ -56,7 +56,7 @@ SERIES_FOLDERS = "*/*"
 class RowCache:
     """Rows that took long to compute, kept from run to run; any number of processes share it.
 
-    Each indicator has a folder, and in it one for each series that it was asked about.
+    Each indicator has a folder, and in it a folder a series.
     """
 
     root: Path  # made when the first row is kept
@@ -115,7 +115,7 @@ class RowCache:
     def _has_room(self, size: int) -> bool:
         """Make room: a series of an indicator goes whole, the one not used for longest first.
 
-        Those that this process reads stay, and with them what its proof compares.
+        Series that this process reads stay: its proof compares them.
         """
         if 0 <= self._left < size:
             total = remove_oldest(self.root, SERIES_FOLDERS, MOST_BYTES - size, self._used)

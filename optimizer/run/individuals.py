@@ -100,7 +100,7 @@ class WindowsAccount:
         return Reference(spec, series, [], self.task.costs, form=CompiledForm())
 
     def adapt(self, genome: Floats) -> Account:
-        """The account of an individual [G], whose genes say how trades are sized, and pay."""
+        """The account of an individual [G]: its genes size the trades, and pay."""
         spec, costs, account = self.task.spec, self.task.costs, self.account
         stakes: tuple[Stake, ...] = ()
         if spec.account is not None:
@@ -156,7 +156,7 @@ def with_account(
 def find_caveats(
     account: Account, ledgers: Sequence[Ledger], values: Mapping[str, float]
 ) -> Caveats:
-    """Facts beside the return of an account; `values` are what it measures of ledgers [W]."""
+    """Facts beside the return of an account; `values` are its measures of ledgers [W]."""
     # Only an account that fell by all it had can have been gone.
     is_lost = values.get("max_drawdown_marked", 0.0) >= 1.0
     gone_ns = find_gone(account, ledgers) if is_lost else None
@@ -188,15 +188,15 @@ def _record_best_trade(account: Account, ledgers: Sequence[Ledger]) -> BestTrade
 def compute_figures(table: MetricTable, individual: int, over: str) -> Figures:
     """Metrics of an individual over all windows of a table [P, W, M]: as one, or else their means.
 
-    A metric is None where it is undefined, for means in any of the windows, with the reason in
-    the first such window.
+    An undefined metric is None, a mean already with one undefined window; the reason is that of the
+    first such window.
     """
     taken = table.pooled if over == POOLED else table
     values, reasons = taken.values[individual].T, taken.reasons[individual].T  # [M, W]
     first = np.argmax(reasons > 0, axis=1)
     why = reasons[np.arange(len(METRICS)), first]
     means = over_windows(values, MEAN, more_is_better=True)
-    # Numbers whose sum is beyond all numbers have no mean.
+    # Numbers with a sum beyond all numbers have no mean.
     why = np.where((why == 0) & np.isnan(means), OVERFLOW, why).tolist()
     return Figures(
         metrics={
@@ -277,7 +277,7 @@ def _nearest(task: Task, engine: Evaluator, population: Population) -> Member:
 
 def prove_front(task: Task, genomes: Floats) -> None:
     """Prove it for a front [F, G] on the bars that were searched; see `prove_shown`."""
-    # Without anything to prove no ledger is asked for.
+    # Without anything to prove no ledger is made.
     if task.spec.own:
         ledgers = task.engine(device="cpu").ledgers(genomes)
         prove_shown(task.spec, task.closed.markets, genomes, ledgers)

@@ -109,7 +109,7 @@ class Markets:
     def labels(self) -> tuple[str, ...]:
         """Label of each window, [W]: its market, with its days where that has several.
 
-        A window to search on and one that is held out are distinct without days.
+        A searched and a held-out window are distinct without days.
         """
         count = Counter(
             (name, window.role) for name, window in zip(self.symbols, self.all_windows, strict=True)
@@ -244,7 +244,7 @@ def load_series(
 ) -> tuple[Bars, ...]:
     """Load the series that a configuration names, one a source, one after the other.
 
-    Numbers of the columns named by `paid` are payments; with `may_fetch` a vendor may be asked.
+    Numbers of the columns named by `paid` are payments; with `may_fetch` a vendor may send bars.
     Series that memory has no room for are written under the folder of runs, and mapped.
     """
     options = load_options(config, may_fetch=may_fetch)

@@ -69,7 +69,7 @@ class Points:
 
     genomes: Floats  # [N, G]
     values: Floats  # [N, M], named by `METRICS`; NaN where undefined
-    failures: tuple[str, ...]  # [N], why one is infeasible; empty where it is feasible
+    failures: tuple[str, ...]  # [N], why one is infeasible; empty of a feasible one
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,8 +301,8 @@ def _bins(gene: Floats, edges: Floats) -> Floats:
 def _length(matrix: Floats, vectors: Floats, is_own: Mask) -> Floats:
     """Of the parts v that one gene owns of vectors [K, V], v^T M^-1 v by its block M, [V].
 
-    With the Gram matrix and moments it is what least squares of its bins explain; with the inverse
-    and the slopes of all bins it is what they explain less without its own.
+    With the Gram matrix and moments: the part that its bins explain by least squares; with the
+    inverse and the slopes of all bins: the part that all lose without its own.
     """
     part = vectors[is_own]
     lengths: Floats = (part * np.linalg.solve(matrix[np.ix_(is_own, is_own)], part)).sum(axis=0)

@@ -38,11 +38,11 @@ class Evaluator(Protocol):
 
     @property
     def device(self) -> str:
-        """Where it evaluates."""
+        """Its device."""
 
     @property
     def device_reason(self) -> str:
-        """Why there."""
+        """Reason for that device."""
 
     @property
     def threads(self) -> int:
@@ -88,7 +88,7 @@ class JustSearched:
     """Remains of a search that has just ended in this process, for a judge."""
 
     trials: Trials | None = None  # None where they were not kept
-    engine: Evaluator | None = None  # that evaluated them, until it is taken; its rows are there
+    engine: Evaluator | None = None  # that evaluated them, with its rows, until it is taken
 
     def take_engine(self) -> Evaluator | None:
         """The engine, which is not kept here any more: who takes it ends it."""
@@ -98,7 +98,7 @@ class JustSearched:
 
 @dataclass(frozen=True)
 class Judge:
-    """Goals of a search, none of which asks neighbours, and its windows."""
+    """Goals of a search without neighbours, and its windows."""
 
     goals: Goals
     spans: tuple[Span, ...]  # [W]
@@ -108,8 +108,8 @@ class Question(NamedTuple):
     """Question of a search to an engine."""
 
     genomes: Floats  # [P, G], P at least 1
-    pools: bool  # whether all windows as one account are wanted too
-    judge: Judge | None = None  # of what the engine answers, where its judgement is wanted
+    pools: bool  # whether to answer for all windows as one account too
+    judge: Judge | None = None  # of the engine's answer, to be judged by it
 
 
 class JudgedGenomes(NamedTuple):
@@ -123,8 +123,8 @@ class Answer(NamedTuple):
     """Answer of an engine."""
 
     accumulators: Floats  # [P, W, A]
-    account: Floats | None  # [P, A] of all windows as one account, where it is wanted
-    judged: JudgedGenomes | None = None  # where it is wanted
+    account: Floats | None  # [P, A] of all windows as one account, if asked
+    judged: JudgedGenomes | None = None  # if asked
 
     @property
     def joint(self) -> Floats:
@@ -161,7 +161,7 @@ def run_in_step(
     searches: Mapping[Key, Asking[Result]],
     answer: Callable[[Mapping[Key, Question]], Sequence[Answer]],
 ) -> Iterator[tuple[Key, Result]]:
-    """Result of each of several searches, as they end; those that have ended leave the others.
+    """Result of each of several searches, as they end; the others go on.
 
     Args:
         searches: By key.
@@ -242,8 +242,8 @@ def measure(
 ) -> tuple[MetricTable, Floats]:
     """Metrics of genomes [P, G], and their trades [P] over all windows.
 
-    `spans` [W] are the lengths of the engine's windows, `names` the metrics that are wanted;
-    with `pools` those of all windows as one account too.
+    `spans` [W] are the lengths of the engine's windows, `names` the metrics; with `pools` those of
+    all windows as one account too.
     """
     return run_alone(_ask_metrics(genomes, spans, names, pools and len(spans) > 1), engine)
 
@@ -264,7 +264,7 @@ def _tabulate(
 
 
 class EngineProblem:
-    """Judges what an engine evaluates; `spans` [W] are the lengths of its windows."""
+    """Judges the answers of an engine; `spans` [W] are the lengths of its windows."""
 
     def __init__(self, goals: Goals, spans: Sequence[Span], engine: Evaluator) -> None:
         self.goals = goals
@@ -325,7 +325,7 @@ class EngineProblem:
         self._judged, self._n_bytes = [], 0
 
     def trials(self) -> Trials | None:
-        """Trials kept, and no more from now on; None where they were too many or not asked for."""
+        """Trials kept, and no more from now on; None where they were too many or left out."""
         judged, self._judged = self._judged, None
         if not judged:
             return None

@@ -53,7 +53,7 @@ BY_RULE = ("plateau", "max_evaluations")
 class Purpose:
     """Bars, code and limits that a purpose has of a record."""
 
-    # Those of the run; all that its sources have now, uncut; or those that flags name.
+    # The run's; all that its sources have now, uncut; or as flags name them.
     bars: Literal["recorded", "newest", "named"]
     # Whether windows that the run held out are among them: also once they were opened alone.
     held_out: Literal["all", "opened", "none"]
@@ -61,11 +61,11 @@ class Purpose:
     # Strategy and functions of a person's own as recorded, these once they are trusted; with
     # "present" the file in its place is read too, to refuse a changed one.
     code: Literal["recorded", "present"] = "recorded"
-    # Generations as the run began, or as it was last asked for; then a search follows.
+    # Generations as the run began, or as named last; then a search follows.
     limits: Literal["begun", "planned"] = "begun"
 
 
-# What a search begins with is known after its task, so its caller compares the identity.
+# The first genomes of a search are known after its task: its caller compares the identity.
 RESUME = Purpose("recorded", "all", ALL, code="present", limits="planned")
 JUDGE = Purpose("recorded", "all", VALUES)
 VERIFY = Purpose("recorded", "none", VALUES)
@@ -82,8 +82,8 @@ def restore_task(store: RunStore, purpose: Purpose, flags: Mapping[str, object])
     run are of its own bars, and hold where the bars are the same and have only moved.
 
     ConfigError when a flag contradicts the run, bars have another duration, or bars to replay are
-    among those that the run held out and that are not opened. StoreError when members would not be
-    judged as they were then, naming each difference, or an untrusted file or code would be needed.
+    still held out. StoreError when members would not be judged as they were then, naming each
+    difference, or an untrusted file or code would be needed.
     """
     if purpose.bars == "named":
         _refuse_strategy_flags(store, flags)
@@ -113,7 +113,7 @@ def restore_front(path: Path, purpose: Purpose, flags: Mapping[str, object]) -> 
 
 
 def restore_limits(store: RunStore, task: Task, result: RunResult) -> dict[str, int | None]:
-    """Settings with which a run's search ends again as it was asked to end: by its rule.
+    """Settings with which a run's search ends again by its rule.
 
     A search that time ended ends with the generations that it reached.
     """

@@ -1,8 +1,8 @@
 """Header of a run, and the identity in it: everything that decides its results.
 
 Two runs with the same identity find the same individuals and the same values, bit for bit, on any
-machine, as far as both have come. A knob itself names what it decides (`optimizer.config.values`);
-here the values of those that decide are put together with what was made of the others.
+machine, as far as both have come. A knob names its effect itself (`optimizer.config.values`); here
+the values of deciding knobs stand beside the parts made of the others.
 """
 
 import hashlib
@@ -71,7 +71,7 @@ class Identity:
 
     settings: Mapping[str, object]  # knobs of the search, by value; the seed is one of them
     costs: Mapping[str, object]
-    # Objectives with what they measure and whether more is better, and constraints.
+    # Objectives with measure and direction, and constraints.
     goals: Mapping[str, object]
     strategy: Mapping[str, object]  # with its bounds, as `Strategy.described`
     data_hash: str  # of all series, as `engine.certificate.data_hash`
@@ -325,7 +325,7 @@ def changed_circumstances(
 
 
 def require_same_columns(run: str, recorded: RunConfig, present: RunConfig) -> None:
-    """Refuse other extra columns than those of a run, naming those that differ."""
+    """Refuse other extra columns than those of a run, naming each."""
     for flag, old, new in (
         ("--aligned-column", recorded.aligned_columns, present.aligned_columns),
         ("--column-file", recorded.column_file, present.column_file),
@@ -363,7 +363,7 @@ def tell_changed_columns(store: RunStore, series: Sequence[Bars]) -> None:
 
 
 def list_fits(spec: Strategy, files: Sequence[str]) -> list[str]:
-    """Digests of forecasts that were fitted until those that a strategy reads were chosen.
+    """Digests of all forecasts that were fitted before a strategy read some.
 
     Their records name some, and their folders hold others on the same bars.
     """
@@ -404,7 +404,7 @@ class StrategyFile(StrategySource, Payload):
 
 
 def strategy_file(spec: Strategy) -> StrategyFile | None:
-    """The file that a strategy came from; None of one that came from elsewhere."""
+    """The file that a strategy came from; None without one."""
     source = spec.source
     if source is None:
         return None
@@ -412,6 +412,6 @@ def strategy_file(spec: Strategy) -> StrategyFile | None:
 
 
 def recorded_file(store: RunStore) -> StrategyFile | None:
-    """The file that the strategy of a run came from; None of one that came from elsewhere."""
+    """The file that the strategy of a run came from; None without one."""
     recorded = store.header.get("strategy_file")
     return None if recorded is None else StrategyFile.read(recorded)

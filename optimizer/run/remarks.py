@@ -146,7 +146,7 @@ def _break_evens(strategy: Strategy) -> Iterator[str]:
 
 
 def _targets(strategy: Strategy) -> Iterator[str]:
-    """Targets at a share of the price that was meant in percent."""
+    """Targets at a share of the price that is likely a percentage."""
     ladders = (side for part in (strategy.target, strategy.targets) for side in split_sides(part))
     for form in dict.fromkeys(ladders):
         legs = [leg.target for leg in form.legs] if isinstance(form, Ladder) else [form]
@@ -161,7 +161,7 @@ def _targets(strategy: Strategy) -> Iterator[str]:
 
 
 def _stakes(strategy: Strategy) -> Iterator[str]:
-    """Sizes whose loss at a stop was meant in percent of the cash."""
+    """Sizes with a loss at a stop that is likely a percentage of the cash."""
     if not isinstance(strategy.account, AccountOf):
         return
     size = strategy.account.stake
@@ -238,7 +238,7 @@ def _missed_bounds(lattice: Lattice) -> Iterator[str]:
 def check_money(spec: Strategy, config: RunConfig) -> None:
     """Refuse rates and sizes that are not to be trusted, and a stake beside an account's.
 
-    ConfigError in one line, with the flag that says they are meant.
+    ConfigError in one line, with the flag that allows them.
     """
     fault = next(_list_faults(spec, config), None)
     if fault is not None:

@@ -300,7 +300,7 @@ class _Job:
 
 
 def _warm_start(task: Task) -> tuple[Task, Floats | None]:
-    """The task with notes on genomes to begin with, and those; None when none were asked for."""
+    """The task with notes on genomes to begin with, and these, if any."""
     warm_start = load_warm_start(task.config, task.spec.layout)
     if warm_start is None:
         return task, None
@@ -327,7 +327,7 @@ def _naming_resume(store: RunStore) -> Iterator[None]:
     except KeyboardInterrupt:
         raise stopped from None
     except DisturbedError:
-        # The message itself names what is left of the run, and where.
+        # The message itself names the rest of the run, and its place.
         raise
     except (StoreError, LostError) as error:
         raise type(error)(f"{error}; {resume_hint(store)}") from error
@@ -363,7 +363,7 @@ def _search(job: _Job, last: Generation | None, observer: Observer) -> RunResult
         searched, compiling = perf_counter() - began, compile_seconds() - compiled
         members = format_count(len(front), "member")
         observer.watch(Progress(f"replaying: {members} of the front on the reference"))
-        # Neither replayed nor described where it is held out: those bars are unseen yet.
+        # Neither replayed nor described on held-out bars, which are unseen yet.
         certificate = job.evaluator.certify(front.genomes)
         prove_front(task, front.genomes)
         evaluated = pace.evaluated + n_polished

@@ -38,7 +38,7 @@ class SearchOutcome:
     front: Population  # its members, by their numbers
     last: Generation  # the last generation
     evaluated: int  # individuals that it judged, polish included
-    # All of them, each once; None where they do not fit memory or were not asked for.
+    # All of them, each once; None where they do not fit memory or were not kept.
     trials: Trials | None
 
 
@@ -65,7 +65,7 @@ def search_again(
     while (genomes := walk.ask()) is not None:
         last = walk.tell((yield from problem.judge(genomes)))
         evaluated += last.evaluated
-        # A lattice goes on until its last point, whatever is asked for.
+        # A lattice goes on until its last point in any case.
         if last.number >= task.config.generations or stop_reason(task.config, last, 0.0):
             break
     front, polished = yield from number_front(task, problem, last)
@@ -132,8 +132,8 @@ def evaluate_together(
 def engine_apart(tasks: Sequence[Task]) -> tuple[Engine, list[range]]:
     """One engine of tasks that differ in their bars alone, and the numbers of each one's windows.
 
-    The series of each of several are apart from others', so that rows are computed for those who
-    meet them.
+    The series of each of several are apart from others': no other individual has their rows
+    computed.
     """
     first, numbers = tasks[0], []
     series: list[Bars] = []

@@ -133,7 +133,7 @@ def hold_candidate(
     config: RunConfig | str | Path | None,
     where: str,
 ) -> Iterator[tuple[Task, Floats, str]]:
-    """Task, genome [G] and whose genes they are, as long as the block lasts.
+    """Task, genome [G] and the source of its genes in words, as long as the block lasts.
 
     A task is that of the run on bars that `settings` name, else that of a configuration.
     ConfigError when a setting or a gene is unknown or wrong; `where` names the call.

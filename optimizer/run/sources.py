@@ -197,7 +197,7 @@ def _suggest_flag(name: str, bars: Bars, config: RunConfig) -> str:
     beside, flag = f"--column-file {name}=FILE", f"--aligned-column {name}"
     known = "each of its numbers was known when its bar closed"
     if FRAME.fullmatch(bars.source):
-        # Its file holds the columns that were asked for, and no other.
+        # Its file holds the named columns, and no other.
         return f"{flag} to read it from the frame, if it has one and {known}, or {beside}"
     widened = {"aligned_columns": [*config.aligned_columns, name]}
     try:

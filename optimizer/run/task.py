@@ -64,7 +64,7 @@ class Task:
 
     config: RunConfig
     markets: Markets  # series, windows to search on, and windows that are held out
-    spec: Strategy  # the strategy, scaled to the bars and with the bounds that were asked for
+    spec: Strategy  # the strategy, scaled to the bars and with the configured bounds
     costs: Costs
     goals: Goals
     remarks: tuple[str, ...] = ()  # further notes, a line each
@@ -93,7 +93,7 @@ class Task:
     def build_reference(self, windows: Sequence[Window], costs: Costs | None = None) -> Reference:
         """The reference for other windows of the bars that a search may read, or other costs.
 
-        For one individual it is there at once: its loops were compiled for the certificate.
+        For one individual it is ready at once: its loops were compiled for the certificate.
         """
         series, form = self.markets.searched, CompiledForm()
         return Reference(self.spec, series, windows, costs or self.costs, form=form)

@@ -1,10 +1,10 @@
 """Trust of this user, by digest: runs begun here, and code; and what of any other run may be read.
 
-A record is data that anybody may have written. Of one that was not begun here no file is read that
-it names and no code is run that it holds, until a person has allowed it for just these digests in
-one file of the user's own. Of such a run only what lies in its own folder is read, the sample, and
-bars of a vendor from this user's own cache. No value of a record names a file that is run: a
-strategy is data, and functions of a person's own are made of the text that the record holds.
+A record is data that anybody may have written. Of a run begun elsewhere no named file is read and
+no code is run, until a person has allowed it for just these digests in one file of the user's own.
+Until then only its own folder is read, the sample, and bars of a vendor from this user's own cache.
+No value of a record names a file that is run: a strategy is data, and functions of a person's own
+are made of the text that the record holds.
 """
 
 import hashlib
@@ -170,8 +170,8 @@ def restore_strategies(
 ) -> tuple[Strategy | None, Strategy | None]:
     """Strategy of a run with its bounds as recorded, and else the one that is published.
 
-    Published is what its name stands for, or of a run that was begun here its file, which is read
-    with `reads_file` where it was changed. There is neither where `flags` name another one then.
+    Published is the strategy of its name, or of a run that was begun here its file, which is read
+    with `reads_file` also after a change. Both are None where `flags` name another strategy.
     StoreError when it reads functions of a person's own that are not trusted or have changed, or no
     strategy here has its name.
     """
@@ -257,7 +257,7 @@ def confine_places(
     `flags` are names of values that a person gave instead. StoreError when bars or a column would
     have to be read from a file that only the record names.
     """
-    # Where the run is now: nothing is written to the folder of which it was recorded.
+    # The run's present place: nothing is written to the recorded folder.
     confined = {**values, "runs": str(store.path.parent)}
     if not is_begun_here(store):
         confined["cache"] = None
@@ -276,8 +276,7 @@ def confine_places(
 def require_text(config: RunConfig, names: Collection[str], others: Mapping[str, object]) -> None:
     """Refuse texts that no record can hold, such as a path that is no UTF-8, naming them.
 
-    `names` are settings of a run that are to be recorded, `others` further values, by what they
-    are.
+    `names` are settings of a run that are to be recorded, `others` further values by their names.
     """
     chosen = config.model_dump(include=set(names)).items()
     texts = {format_flag(name): value for name, value in chosen}
@@ -293,7 +292,7 @@ def require_text(config: RunConfig, names: Collection[str], others: Mapping[str,
 
 
 def list_strategy_texts(spec: Strategy) -> dict[str, object]:
-    """What a record says of a strategy and where it stood, by what it is."""
+    """Texts of a record on a strategy and its place, by name."""
     file = strategy_file(spec)
     places = {} if file is None else {"its file": file.path, "the working folder": file.folder}
     return {"the strategy's text": [spec.name, spec.summary, spec.described], **places}
@@ -343,7 +342,7 @@ def keep_columns(files: Sequence[str], run: Path) -> None:
 
 
 def lacks_columns(files: Sequence[str], run: Path) -> bool:
-    """True if a run has no copy of a column file that is still where it was."""
+    """True if a run has no copy of a column file that still lies in its place."""
     named = [
         (_copy(run, name, path), Path(path)) for name, path, _ in map(parse_column_file, files)
     ]
@@ -351,10 +350,10 @@ def lacks_columns(files: Sequence[str], run: Path) -> bool:
 
 
 def kept_columns(files: Sequence[str], run: Path, *, may_read: bool) -> list[str]:
-    """Column files of a run: as they were named while they are what they were, else its copies.
+    """Column files of a run: the named ones while unchanged, else its copies.
 
-    With `may_read` a file may be read where the record names it; else copies alone are. StoreError
-    when both are gone.
+    With `may_read` a file that the record names may be read; else copies alone are. StoreError when
+    both are gone.
     """
     column_files = []
     for text in files:

@@ -164,10 +164,10 @@ def mutate_polynomial(
 ) -> Floats:
     """Move single genes of genomes [P, G], each with a probability, by bounded polynomial mutation.
 
-    Mutants [P, G] are inside their bounds; a gene whose bounds are equal is frozen. A mutated whole
-    gene moves by at least one, towards the inside where it stands at a bound; one without order
-    becomes one of its other options, each as likely. Constraints are not repaired. `eta` is the
-    distribution index, as of `squarings`.
+    Mutants [P, G] are inside their bounds; a gene with equal bounds is frozen. A mutated whole gene
+    moves by at least one, from a bound towards the inside; one without order becomes one of its
+    other options, each as likely. Constraints are not repaired. `eta` is the distribution index, as
+    of `squarings`.
     """
     return _mutate_parts(rng, genomes, layout, ((len(genomes), eta),), probability)
 
@@ -452,7 +452,7 @@ def _distinct(
     given, seen, genes = toolbox.mutate.keywords, Seen(rows, n_known), layout.table
 
     def admit(newcomers: Indices) -> Indices:
-        """Repair newcomers; those that repeat others are left."""
+        """Repair newcomers; repeats are left."""
         repair(rows, newcomers, len(newcomers), genes, layout.ordered, n_known, is_repaired)
         return newcomers[seen.admit(newcomers)]
 
@@ -477,7 +477,7 @@ def _distinct(
 
 
 def repair_genomes(layout: GenomeLayout, genomes: Floats) -> tuple[Floats, Bools]:
-    """Legal genomes [P, G] without negative zeros, and flags of those that broke a constraint [P].
+    """Legal genomes [P, G] without negative zeros, and flags [P] of repaired ones.
 
     Genes with a step have values of it.
     """

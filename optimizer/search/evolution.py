@@ -1,4 +1,4 @@
-"""NSGA-II on whole arrays: asks for evaluations, tells frozen generations, and writes nothing.
+"""NSGA-II on whole arrays: asks to evaluate, tells frozen generations, and writes nothing.
 
 A generation depends on the seed, its number and the population before it, and on nothing else.
 That is why a population is all that must be kept to go on with the same bits, and why threads,
@@ -241,9 +241,9 @@ def stop_reason(settings: SearchSettings, generation: Generation, seconds: float
 def neighbours(layout: GenomeLayout, genomes: Floats) -> tuple[Floats, np.ndarray]:
     """All legal genomes [N, G] one step away from genomes [F, G], each once, and not among them.
 
-    One gene differs by one step: its own where it has one, 1 for whole genes, 1/128 of the span of
-    bounds for the others; or by the option of a gene without order. Those of the first genome come
-    first; [N] is the place of the genome that each is a neighbour of.
+    One gene differs by one step: its own if any, 1 for whole genes, 1/128 of the span of bounds for
+    the others; or by the option of a gene without order. Those of the first genome come first; [N]
+    is the place of the genome that each is a neighbour of.
     """
     grid = layout.grid
     spans = grid.high - grid.low

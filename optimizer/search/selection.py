@@ -1,4 +1,4 @@
-"""Who is kept: ranks, crowding, survival, and the archive of the best compromises; no randomness.
+"""Selection: ranks, crowding, survival, and the archive of the best compromises; no randomness.
 
 All objectives are minimised. Feasible individuals (violation 0) come before infeasible ones, by
 front and then by crowding; infeasible ones follow by violation, whatever their objectives say, so
@@ -192,9 +192,9 @@ def crowding_distances(objectives: Floats, ranks: Indices) -> Floats:
 
     Infinite for the first and the last of each front in each objective. The bits are those of
     DEAP's `assignCrowdingDist` for a front that is listed in lexicographic order of its objectives:
-    each objective is sorted stably on top of the order left by the one before it. (How DEAP lists a
-    front, and so what it gives individuals that are equal in one objective, depends on the order of
-    the population; here it does not.)
+    each objective is sorted stably on top of the order left by the one before it. (DEAP's list of a
+    front, and so its distances of individuals that are equal in one objective, depend on the order
+    of the population; here they do not.)
     """
     columns = _columns(objectives)
     return compute_crowding_distances(columns, argsort_objectives(columns), ranks)
@@ -363,7 +363,7 @@ def _intercepts(extremes: Floats) -> Floats | None:
 def _fill_niches(niche: Indices, distance: Floats, n_whole: int, room: int) -> Indices:
     """Places of members of the last front that fill the room [room], the first chosen first.
 
-    Each time the direction with fewest individuals takes its nearest one that is left.
+    Each time the direction with fewest individuals takes the nearest that is left.
     """
     counts = np.bincount(niche[:n_whole], minlength=int(niche.max()) + 1)
     last = np.arange(n_whole, len(niche))
@@ -380,7 +380,7 @@ def _fill_niches(niche: Indices, distance: Floats, n_whole: int, room: int) -> I
 def extend_archive(
     archive: Population, newcomers: Population, keep: int
 ) -> tuple[Population, Indices]:
-    """An archive after newcomers were judged, and which of these are in it [N].
+    """An archive after newcomers were judged, and flags [N] of those in it.
 
     It is mutually undominated, without equals, and holds `keep` at most.
     """
@@ -393,7 +393,7 @@ def update_archive(
 ) -> tuple[Population, Indices, float]:
     """The same, and the hypervolume of the archive in a box.
 
-    The box is given by its best and its worst corner, [O] each; where the best one is NaN the
+    Arguments of the box are its best and its worst corner, [O] each; with a NaN as the best one the
     hypervolume is 0.
     """
     both = Population.concat(archive, newcomers)

@@ -181,7 +181,7 @@ def find_run(runs_dir: Path, name: str) -> Path:
     """Directory of the run that a person means.
 
     `name` is ``latest``, the name of a run, the beginning of exactly one, or the path of a run.
-    StoreError when there is none, or more than one, naming those that there are.
+    StoreError when there is none, or more than one, naming the runs.
     """
     if "/" in name or os.path.isfile(Path(name) / DATABASE):
         return _resolve_path(Path(name))
@@ -289,7 +289,7 @@ def _build_summary(path: Path, reader: Reader, look: Look | None) -> RunSummary:
 def _sort_runs(runs: list[RunSummary]) -> list[RunSummary]:
     """Runs in the order of their creation.
 
-    One with an unreadable number stands behind those that were created before its time.
+    A run with an unreadable number stands behind all that were created before its time.
     """
     times = {run.id: run.created_at or _parse_id_time(run.id) for run in runs}
 
@@ -313,7 +313,7 @@ def list_run_folders(runs_dir: Path) -> list[Path]:
 
 
 def scan_runs(runs_dir: Path) -> list[tuple[Path, str]]:
-    """Folders with a run in them, by name, and why one is left out; empty for one that is listed.
+    """Folders with a run in them, by name, and why one is left out; empty for a listed one.
 
     StoreError when the directory cannot be read.
     """

@@ -348,7 +348,7 @@ def _has_tail(connection: sqlite3.Connection, known: Chain) -> bool:
 class Reader:
     """The log of a run's directory, open for reading.
 
-    StoreError when it is not a run that this version can read, or what is asked for cannot be read.
+    StoreError when it is not a run that this version can read, or is damaged there.
     """
 
     def __init__(self, path: Path) -> None:
@@ -405,7 +405,7 @@ class Reader:
             return recover(self._connection, self._follow(), self._noted)
 
     def find_losses(self) -> tuple[str, ...]:
-        """Losses of records, a line each: those that an owner noticed stay first."""
+        """Losses of records, a line each, first those noticed by an owner."""
         return tuple(dict.fromkeys((*self.list_noticed_losses(), *self.find_present_losses())))
 
     def find_present_losses(self) -> tuple[str, ...]:

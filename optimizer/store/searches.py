@@ -76,8 +76,8 @@ def list_noted(runs_dir: Path) -> list[str]:
 def read_list(path: Path, most_bytes: int, counted: str, read: Callable[[Any], Item]) -> list[Item]:
     """A list that a folder of runs keeps of what may not be forgotten; empty without a file.
 
-    `counted` says in words what is on it; `read` reads an item as it was written, and raises a
-    ValueError or StoreError of another. StoreError when it cannot be read.
+    `counted` is its noun; `read` reads an item as it was written, and raises a ValueError or
+    StoreError of another. StoreError when it cannot be read.
     """
     try:
         items = decode(read_ordinary(path, most_bytes))

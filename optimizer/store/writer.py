@@ -1,4 +1,4 @@
-"""Writer of a run, which its owner alone has: a thread commits groups of what it is handed.
+"""Writer of a run, which its owner alone has: a thread commits records in groups.
 
 It works off the search's path, at least once a second, and thins old generations.
 """

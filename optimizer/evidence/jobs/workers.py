@@ -1,4 +1,4 @@
-"""Jobs on all cores: processes of our own, each of which gets a function once, and keeps it.
+"""Jobs on all cores: processes of our own, which get a function once, and keep it.
 
 They are not loky's: its pool breaks with one killed process (15 of 16 jobs were lost, here the
 one), and its processes survive a killed parent. Those of `multiprocessing` run a person's script

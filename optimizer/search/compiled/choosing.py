@@ -1,4 +1,4 @@
-"""Who is kept of three objectives, each choice in one pass that holds no lock of Python.
+"""Survivors by three objectives, each choice in one pass that holds no lock of Python.
 
 `keep_compromises` is `selection.find_compromises`; `choose_survivors` is
 `selection.survive_by_hypervolume`, with `selection.rank_individuals` before it and
@@ -50,8 +50,8 @@ def mark_dominated(
     """Mark newcomers that a compared elder dominates.
 
     Of objectives [P, 3] elders come first, `n_elders` of them or more than that; those from `first`
-    on may be asked. The infeasible, of violations [P] other than 0, are neither asked nor marked.
-    `asked` [3, `N_ASKED`] is scratch.
+    on may be compared. The infeasible, of violations [P] other than 0, are neither compared nor
+    marked. `asked` [3, `N_ASKED`] is scratch.
     """
     n_asked, n_elders = 0, min(n_elders, violations.size)
     for k in range(N_ASKED):

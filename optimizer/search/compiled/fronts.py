@@ -165,7 +165,7 @@ def settle_runs(
 
     Individuals are compared by the objective of the order, the one before that and so on down to
     the first, then by those after it, then by place. `n_compared` of these objectives count: O, or
-    1 for the order's own. Other arguments as of `sort_words`, whose `words` receive places.
+    1 for the order's own. Other arguments as of `sort_words`; its `words` receive places.
     """
     mask = (1 << n_bits) - 1
     for first in range(n_rows):
@@ -204,8 +204,8 @@ def thin_orders(
 ) -> int:
     """Orders of some of the first P of C, as words for `settle_runs`, and how many are left.
 
-    `seats` [C] are new places, -1 of those who are left out, `columns` [3, C] objectives by new
-    place. A word of `words` [3, C] is the number of a run of equals, and the place.
+    `seats` [C] are new places, -1 of individuals that are left out, `columns` [3, C] objectives by
+    new place. A word of `words` [3, C] is the number of a run of equals, and the place.
     """
     last = 0
     for j in range(3):
@@ -236,7 +236,7 @@ def rank_in_order(columns: Floats, order: Places, most: int) -> tuple[Places, Bo
 def sweep_order(
     columns: Floats, order: Places, most: int, newest: Floats, ranks: Places, is_copy: Bools
 ) -> None:
-    """Rank individuals; see `rank_in_order`, whose results the last two arguments receive.
+    """Rank individuals; the last two arguments receive the results of `rank_in_order`.
 
     `newest` [P] is scratch: the second objective of the newest member of each front.
     """

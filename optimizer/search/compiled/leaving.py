@@ -1,9 +1,9 @@
-"""Members that leave a full front of three objectives: those that contribute least, in rounds.
+"""Members that leave a full front of three objectives: the least contributors, in rounds.
 
-Who leaves only raises what others contribute. So contributions of the round before are bounds from
-below, and only members that contribute least by these have to be measured again, each by itself:
-it alone covers a box up to the first that bounds it on each side, less the boxes of those near it.
-Volumes are counts of cells, so either way finds the same number.
+A member that leaves only raises what others contribute. So contributions of the round before are
+bounds from below, and only members that contribute least by these have to be measured again, each
+by itself: it alone covers a box up to the first that bounds it on each side, less the boxes of
+those near it. Volumes are counts of cells, so either way finds the same number.
 
 Source: Minoux, "Accelerated greedy algorithms for maximizing submodular set functions", 1978, for
 bounds in place of values; Williams, "Algorithm 232: heapsort", 1964.
@@ -41,7 +41,7 @@ def leave_in_rounds(
     finding: int, measuring: int, count: int, n_leaving: int, step: int, reference: int,
     values: Cells, members: Places, cells: SmallCells, near: Cells, volumes: Cells, bound: Cells,
 ) -> int:  # fmt: skip
-    """Find the leaving members: those that contribute least, of equals the later ones.
+    """Find the leaving members: the least contributors, of equals the later ones.
 
     Args:
         finding: Address of `find_least`.
@@ -213,7 +213,7 @@ def allocate_leaving(
 
 
 class Front:
-    """Members of a front [F, 3], F at least 1; those that contribute least may leave.
+    """Members of a front [F, 3], F at least 1; the least contributors may leave.
 
     The reference of every objective is in cells.
     """
@@ -300,8 +300,8 @@ def drop(
 ) -> None:  # fmt: skip
     """Take out the members that contribute least: up to a bound, of those at it the later ones.
 
-    Those that stay move to the front of `columns`, and of the rows of `orders` by x and z, in their
-    order; of `members` row 0 is kept and row 1 lost.
+    Members that stay move to the front of `columns`, and of the rows of `orders` by x and z, in
+    their order; of `members` row 0 is kept and row 1 lost.
     """
     n_staying, n_equal = count - n_leaving, 0
     for m in range(count):

@@ -254,9 +254,9 @@ def choose_winners(contestants: Places, ranks: Places, crowding: Floats, out: Pl
 
 
 class Seen:
-    """Genomes [N, G] by place, to find repeats; the first `n_known` are there already.
+    """Genomes [N, G] by place, to find repeats; the first `n_known` are in it already.
 
-    None has a negative zero where it is asked for; they may change until then.
+    They may change until they are admitted or compared, and have no negative zero then.
     """
 
     def __init__(self, rows: Floats, n_known: int) -> None:
@@ -276,8 +276,7 @@ def admit(rows: Unsigned, numbers: Places, count: int, table: Table, is_known: B
     """Admit rows that are new, of `numbers` [C] the first P; see `Seen.admit`.
 
     The table [S] has places that were admitted, else -1; S is a power of two, more than twice all
-    rows [N, G], given as bits. `is_known` [C] receives which rows equal one that was admitted
-    before.
+    rows [N, G], given as bits. `is_known` [C] receives which rows equal an admitted one.
     """
     n_genes, mask = np.uint64(rows.shape[1]), np.uint64(table.size - 1)
     for i in range(count):
