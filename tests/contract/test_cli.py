@@ -7,7 +7,6 @@ from importlib.metadata import version
 import pytest
 import typer
 
-from data.errors import near_match
 from engine.accounts.ledger import ACCUMULATORS
 from engine.batch import Engine
 from engine.devices import why_absent
@@ -220,20 +219,3 @@ def test_words_of_our_column_are_in_the_program():
         assert parts <= {*inspect.signature(w.strategy).parameters}, piece
         if path is None and re.fullmatch(r"[a-z_ ]+", piece):
             assert piece in FIGURES or hasattr(w, piece) or piece in OTHER_WORDS, piece
-
-
-@pytest.mark.parametrize(
-    ("name", "known", "near"),
-    [
-        ("sacn", "scan", True),
-        ("seler_exhausion", "seller_exhaustion", True),
-        ("reward", "reward_r", True),
-        ("--pairs", "--parts", False),
-        ("max_open_trades", "min_trades", False),
-        ("--fee", "--seed", False),
-        ("r", "run", False),
-    ],
-)
-def test_only_a_slip_is_near(name, known, near):
-    """A letter or two, or a missing end; no other word of some of the same letters."""
-    assert bool(near_match(name, [known])) is near

@@ -43,7 +43,7 @@ def test_every_repair_that_is_asked_for_is_told_recorded_and_repeated(command, t
     notes = outcome.json["data"]["notes"]
     for words in ("America/New_York", "1 bad row", "1 bar widened", "90 was added", "1 row earlier",
                   "1 repeated row", "1 gap", "--price-offset with costs",
-                  "--drop-bad-bars without --max-gap"):  # fmt: skip
+                  "as one series", "--drop-bad-bars without --max-gap"):  # fmt: skip
         assert any(words in note for note in notes), (words, notes)
     assert outcome.err.splitlines() == [f"note: {note}" for note in notes]
     assert command("runs", "show", "latest", "--json").json["header"]["notes"] == notes

@@ -167,15 +167,3 @@ def test_a_run_is_removed_only_when_that_is_meant(command, result):
     assert command("runs", "delete", "latest", "--yes").code == 0
     assert list_run_folders(Path("runs")) == []
     assert command("runs", "delete", "latest", "--yes").code == 4
-
-
-def test_a_run_that_was_moved_says_where_it_is(command, result, tmp_path):
-    """Its report goes beside it, not to where it was found."""
-    (tmp_path / "runs").rename(tmp_path / "kept")
-    shown = command("runs", "show", "latest", "--runs", "kept").out
-    (run,) = list_run_folders(tmp_path / "kept")
-    path = run.relative_to(tmp_path)
-    assert f"recorded in {path}" in shown
-    assert command("evolve", "--resume", "latest", "--runs", "kept", "--report").code == 0
-    assert (path / "report.html").exists()
-    assert not (tmp_path / "runs").exists()

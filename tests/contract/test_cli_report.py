@@ -90,12 +90,3 @@ def test_a_report_without_its_bars_says_what_is_missing(command, market, run_pat
     other = command("report", "latest", "--runs", "runs", "--data", "sample", "--out", "other.html")
     assert other.code == 0
     assert other.err.startswith("note: ")
-
-
-def test_a_backtest_is_drawn_as_a_page(command, market, tmp_path):
-    """A file of its own; a kind of picture that is not known is refused before bars are read."""
-    outcome = command("backtest", "--data", market, "--plot", "one.html")
-    assert (outcome.code, "plot one.html" in outcome.out) == (0, True)
-    assert (tmp_path / "one.html").read_bytes().startswith(b"<!doctype html>")
-    refused = command("backtest", "--data", "csv:gone.csv", "--plot", "one.png")
-    assert (refused.code, ".html" in refused.error) == (2, True)

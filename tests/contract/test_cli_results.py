@@ -10,7 +10,6 @@ from optimizer.goals.objectives import OBJECTIVES
 from optimizer.run import task as task_module
 from optimizer.search.evolution import front_hash
 from optimizer.store.result import FIGURES
-from strategy import STRATEGIES
 from tests.support.commands import SMALL, run, write_market
 
 pytestmark = pytest.mark.slow
@@ -63,20 +62,6 @@ def test_another_process_with_another_hash_seed_finds_the_same(tmp_path, recordi
     assert again.json["certificate"]["ledger_hash"] == first["certificate"]["ledger_hash"]
     assert "\x1b" not in again.out + again.err
     assert "m\\xe4rkt" in again.err
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_every_strategy_evolves_to_a_certified_front(command, market, strategy):
-    """Nothing on the way knows a strategy by name; a forecast is one that was fitted."""
-    flags = ["--data", market]
-    if getattr(STRATEGIES[strategy], "extra_columns", ()):
-        asked = ("--model", "ridge", "--train", "800", "--refit", "800", "--out", "ridge.parquet")
-        assert command("forecast", "fit", *flags, *asked).code == 0
-        flags += ["--column-file", "forecast=ridge.parquet"]
-    result = command("evolve", *flags, *SMALL, "--strategy", strategy, "--json").json
-    assert result["strategy"] == strategy
-    assert result["front"]
-    assert result["certificate"]["mismatches"] == 0
 
 
 def test_candidates_without_a_defined_objective_are_named_and_do_not_rank(command, tmp_path):

@@ -136,32 +136,6 @@ def test_a_search_begins_with_its_tags(command, tmp_path):
     assert command("runs", "list", "--tag", "b", "--json").json[0]["tags"] == ["a", "b", "c"]
 
 
-def test_a_finished_run_shows_its_result(command, result):
-    """The columns stand in the order in which they were found."""
-    payload = command("runs", "show", "latest", "--json").json
-    # Seconds of the judgement stand where it is judged.
-    assert payload["result"] == {name: result[name] for name in result if name != "judgement_s"}
-    assert list(payload["result"]["front"][0]["genes"]) == list(result["front"][0]["genes"])
-    assert payload["status"] == "finished"
-    assert "0 mismatches" in command("runs", "show", "latest").out
-    replayed = command("parity", "--run", "latest", "--json").json
-    assert replayed["individuals"] == len(result["front"])
-    assert replayed["ledger_hash"] == result["certificate"]["ledger_hash"]
-
-
-def test_an_interrupted_run_shows_the_way_to_resume(command, result, path):
-    """It can be typed as it is said, also where the folder has a blank in its name."""
-    Path("my runs").mkdir()
-    interrupt(path)
-    shutil.move(path, Path("my runs"))
-    where = ("--runs", "my runs")
-    printed = command("runs", "show", "latest", *where)
-    error = command("runs", "export", "latest", "x.csv", *where)
-    assert (printed.code, error.code) == (0, 4)
-    for text in (printed.out, error.error):
-        assert f"evolve --resume 'my runs/{result['run']}'" in " ".join(text.split())
-
-
 def test_the_front_of_an_interrupted_run_is_all_of_it(command, result):
     """More members than the newest population has."""
     flags = (*SMALL, "--generations", "20", "--runs", "longer")
@@ -362,6 +336,7 @@ PRINTED = {
     "evolve --data csv:{at}/bars.csv --holdout 20% --runs {at}/more": ("looked at: ", 0),
     "runs show {run}": ("looked at: ", 0),
     "runs show {at}/stopped": ("go on with: ", 0),
+    "runs export {at}/stopped {at}/a.csv": ("no result yet: ", 0),
     "runs export {run} {at}/a.journal": ("look at it: ", None),
     "signal {run}": ("opened it: ", None),
     "data import csv:{at}/bars.csv --into {at}/kept": ("use them with ", None),

@@ -1,7 +1,6 @@
 """Bars in memory: gaps, quality, jumps, durations, parts, finer ones, files that change."""
 
 import dataclasses
-import hashlib
 import os
 from dataclasses import replace
 
@@ -22,7 +21,7 @@ from data import (
     resample,
 )
 from data.bars import Bars, FinerBars
-from data.checks import COLUMNS, VALUES
+from data.checks import COLUMNS
 from data.errors import BarsError, DataError, SourceError, TimeframeError, WindowError
 from data.providers import time_columns
 from data.resample import join_bars
@@ -41,18 +40,6 @@ from tests.support.series import (
 )
 
 STEP_NS = 15 * MINUTE_NS
-
-
-def test_content_hash_is_over_names_types_lengths_and_bytes():
-    """The hash equals one computed by hand from the columns; symbol and source are no content."""
-    bars = make_bars(2)
-    digest = hashlib.sha256(b"bars 1 timeframe_ns=900000000000\n")
-    for name, kind in [("timestamp", "<i8"), *((n, "<f8") for n in VALUES)]:
-        digest.update(f"{name} {kind} 2\n".encode() + getattr(bars, name).tobytes())
-    assert digest.hexdigest() == bars.content_hash
-    other = make_bars(2, symbol="OTHER", source="csv:x", notes=("n",))
-    assert other.content_hash == bars.content_hash
-    assert make_bars(2, timeframe_ns=MINUTE_NS).content_hash != bars.content_hash
 
 
 @pytest.mark.parametrize(
@@ -79,18 +66,6 @@ def test_symbols_that_could_do_harm_are_refused(symbol):
         make_bars(2, symbol=symbol)
     for odd in ("NA", "../../x", "</script>", "BRK/B", "X:BTCUSD", "🚀"):
         assert make_bars(2, symbol=odd).symbol == odd
-
-
-@pytest.mark.parametrize(
-    ("places", "expected"),
-    [((0, 1, 4, 5, 10), (2, 6, 5 * STEP_NS, 4)), ((0, 1, 2, 3, 4), (0, 0, 0, -1)),
-     ((0, 1, 350_594, 350_595, 350_596), (1, 350_592, 350_593 * STEP_NS, 2))],
-    ids=["two", "none", "ten years"],
-)  # fmt: skip
-def test_gaps_are_counted_and_the_longest_named(places, expected):
-    """Steps of 1, 3, 1 and 5 bars are two gaps with six missing bars; ten years are one."""
-    gaps = make_bars(5, timestamp=START_NS + STEP_NS * np.array(places)).gaps()
-    assert (gaps.count, gaps.missing_bars, gaps.longest_ns, gaps.longest_at) == expected
 
 
 @pytest.fixture
@@ -204,14 +179,6 @@ def test_a_planted_price_is_named_with_its_bar(world, name, factor):
             assert lines[0].endswith(": no price, take it out (delete its row)")
 
 
-@pytest.mark.parametrize("world", WORLDS)
-def test_no_price_of_a_market_with_heavy_tails_is_named(world):
-    """In 12 series of each kind."""
-    for seed in range(100, 112):
-        columns = draw(seed, **WORLDS[world])
-        assert false_prices(bars_of(columns, WORLDS[world]["minutes"])) == []
-
-
 def test_volume_says_that_a_price_was_traded():
     """Of 300 to 0.1 in a minute, as one exchange of 2017; without the volume it is no price."""
     columns = plant(draw(2, 2000, 1, 0.001), 900, "low", 0.0003)
@@ -294,6 +261,35 @@ def test_a_statement_about_other_bars_is_not_used(tmp_path):
     assert "the duration that this file states was stated of other bars, and is not used" in (
         bars.notes
     )
+
+
+def test_aligned_columns_are_kept_and_dated_ones_are_not(tmp_path):
+    """By name, with every bit; other values are other bars."""
+    mood = np.array([1, np.nan, -0.0, 4])
+    bars = make_bars(4, extra={"mood": mood})
+    path, _ = keep_bars(bars, tmp_path)
+    options = LoadOptions(timeframe="15m", aligned_columns=("mood",))
+    assert load_bars(str(path), options).content_hash == bars.content_hash
+    assert not keep_bars(bars, tmp_path)[1]
+    for other, words in (
+        (replace(bars, extra={"mood": -mood}), "other bars"),
+        (replace(bars, dated=("mood",)), "'mood' is dated"),
+    ):
+        with pytest.raises(SourceError, match=words):
+            keep_bars(other, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "symbol",
+    ["../../x", "/abs", "X:BTCUSD", "BRK/B", "NA", "a b", ".hidden", "\U0001f4c8", "x" * 64],
+)
+def test_every_symbol_has_a_file_within_the_folder(tmp_path, symbol):
+    """Whatever a market is called, its file lies in the given folder."""
+    path, _ = keep_bars(make_bars(5, symbol=symbol), tmp_path / "bars")
+    assert path.resolve().parent == (tmp_path / "bars").resolve()
+    assert load_bars(f"parquet:{path}").symbol == symbol
+    assert not path.name.startswith(".")
+    assert [file.name for file in tmp_path.iterdir()] == ["bars"]
 
 
 FORMS = ("csv", "parquet", "feather")

@@ -151,33 +151,16 @@ def test_a_mistake_is_refused_in_one_line_with_its_place(mistake, word):
     assert "\n" not in fault
 
 
-n, k = length("n", 20, 5, 50), gene("k", 2, 1, 4)
-line = ema_mean(close, 12) - ema_mean(close, 26)
-
-strength = rsi(close, 9)
 band = bollinger_upper(close) - bollinger_lower(close)
 
 WRITTEN = [
-    (macd(close), line),
-    (macd_signal(close), ema_mean(line, 9)),
-    (macd_histogram(close), line - ema_mean(line, 9)),
-    (bollinger_upper(hlc3, n, k), sma(hlc3, n) + k * std(hlc3, n)),
-    (bollinger_lower(close), sma(close, 20) - 2 * std(close, 20)),
     (bollinger_percent(close), (close - bollinger_lower(close)) / band),
-    (keltner_upper(close, n), ema_mean(close, n) + 2 * ema_mean(true_range, n)),
-    (keltner_lower(close, 20, k), ema_mean(close, 20) - k * ema_mean(true_range, 20)),
-    (donchian_upper(n), highest(high, n)),
-    (donchian_lower(55), lowest(low, 55)),
-    (donchian_middle(9), (highest(high, 9) + lowest(low, 9)) / 2),
-    (atr_wilder(14), rma(true_range, 14)),
-    (williams_r(n=14), stoch(14) - 100),
-    (momentum(close, n), close - lag(close, n)),
-    (vwma(close, 20), sma(close * volume, 20) / sma(volume, 20)),
+    (donchian_upper(9), highest(high, 9)),
+    (donchian_lower(9), lowest(low, 9)),
     (heikin_close(), ohlc4),
     (awesome_oscillator(), sma(hl2, 5) - sma(hl2, 34)),
-    (stoch_rsi(close, 9), 100 * ((strength - lowest(strength, 9))
-                                 / (highest(strength, 9) - lowest(strength, 9)))),
-]  # fmt: skip
+]
+"""Words that no table of another program has."""
 
 
 @pytest.mark.parametrize(("word", "written"), WRITTEN, ids=range(len(WRITTEN)))
