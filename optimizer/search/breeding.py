@@ -133,23 +133,20 @@ def cross_simulated_binary(
     *,
     eta: int,
     probability: float,
-    both: bool = True,
 ) -> Floats:
     """Cross neighbouring parents [P, G] (0 with 1, ...) by bounded simulated binary crossover.
 
     A pair is crossed with a probability, each of its genes then with chance 1/2; the last one of an
-    odd number is only copied. Children [P, G], or with not `both` the first of each pair [P / 2,
-    G], are inside their bounds, whole genes rounded. Genes on which a pair agrees stay as they are;
-    where a pair that is crossed differs in a gene without order, each child has either parent's, as
-    likely. Constraints are not repaired. `eta` is the distribution index, as of `squarings`.
+    odd number has no pair. Its child, the first of the two in the source, is inside the bounds,
+    whole genes rounded: [P / 2, G]. Genes on which a pair agrees stay as they are; a gene without
+    order on which it differs becomes the second parent's. Constraints are not repaired. `eta` is
+    the distribution index, as of `squarings`.
     """
     n_squarings = squarings(eta)
     n_pairs = len(parents) // 2
     is_crossed = rng.random((n_pairs, 1)) < probability
     draws = rng.random((3, n_pairs, len(layout)))
-    children = np.empty((len(parents) if both else n_pairs, len(layout)))
-    if both and len(parents) % 2:
-        children[-1] = layout.clip(parents[-1:])[0]
+    children = np.empty((n_pairs, len(layout)))
     cross(plain(parents), is_crossed, draws, layout.table, n_squarings, children)
     return children
 
@@ -238,17 +235,16 @@ def _mutate_parts(
 def make_toolbox(problem: Problem, settings: SearchSettings) -> Toolbox:
     """Bind the operators to a problem's genes and a run's settings: arrays in and arrays out.
 
-    A person who knows DEAP finds `mate`, `mutate`, `select` and `evaluate` under their usual names
-    and may register another operator in their place. The words:
+    A person who knows DEAP finds `mate`, `mutate` and `select` under their usual names and
+    may register another operator in their place. The words:
 
     - ``sample(rng, count=n) -> [n, G]``
     - ``select(rng, ranking, count) -> [count]`` indices of parents
-    - ``mate(rng, parents [P, G], both=True) -> [P, G]``; without both the first of each pair
+    - ``mate(rng, parents [P, G]) -> [P / 2, G]``, a child of each pair
     - ``mutate(rng, genomes [P, G]) -> [P, G]``
     - ``exchange(rng, mothers [P, G], fathers [P, G]) -> [P, G]``
     - ``differ(rng, parents [P, G], ahead [P, G], behind [P, G]) -> [P, G]``
     - ``nudge(rng, genomes [P, G]) -> [P, G]``
-    - ``evaluate(genomes [P, G]) -> Evaluation``
     - ``rank(objectives [P, O], violations [P]) -> Ranking``
     - ``survive(objectives [P, O], violations [P], keep, ranking) -> [keep]``, best first
     """
@@ -274,7 +270,6 @@ def make_toolbox(problem: Problem, settings: SearchSettings) -> Toolbox:
     toolbox.register("exchange", exchange_genes, share=0.5)
     toolbox.register("differ", move_by_difference, layout=layout)
     toolbox.register("nudge", nudge_genomes, layout=layout, probability=nudge_chance(layout))
-    toolbox.register("evaluate", problem.evaluate)
     toolbox.register("rank", rank_individuals)
     toolbox.register("survive", select_survival_rule(settings.survival, problem.n_objectives))
     return toolbox
@@ -410,9 +405,8 @@ def _breed(
         chosen = np.where(numbers[0] < plan.elite, elites, chosen)
     # Rows of children, in this order: crossed, swapped, moved by a difference, nudged.
     moving, nudged = n_cross + n_swap, n_bred - n_nudged
-    # The first of two children counts, in the mother's place.
     pairs = pool.take(chosen[: 2 * n_cross], axis=0)
-    crossed = toolbox.mate(draws("crossover"), pairs, both=False)
+    crossed = toolbox.mate(draws("crossover"), pairs)
     mothers = pool.take(chosen[2 * n_cross :: 2], axis=0)
     fathers = pool.take(chosen[2 * n_cross + 1 : 2 * moving : 2], axis=0)
     swaps = toolbox.exchange(draws("exchange"), mothers[:n_swap], fathers)

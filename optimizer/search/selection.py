@@ -104,7 +104,7 @@ class Ranking:
         return order.take(ranks.astype(kind).argsort(kind="stable"))
 
 
-Rule = Callable[[Floats, Floats, int, Ranking | None], Indices]
+Rule = Callable[[Floats, Floats, int, Ranking], Indices]
 
 
 def rank_individuals(objectives: Floats, violations: Floats) -> Ranking:
@@ -161,11 +161,8 @@ def rank_survivors(
     return Ranking(ranks, crowding)
 
 
-def survive(
-    objectives: Floats, violations: Floats, keep: int, ranking: Ranking | None = None
-) -> Indices:
+def survive(objectives: Floats, violations: Floats, keep: int, ranking: Ranking) -> Indices:
     """NSGA-II's rule of survival: by rank, then by crowding; see `Rule`."""
-    ranking = ranking or rank_individuals(objectives, violations)
     return ranking.order()[:keep]
 
 
@@ -274,10 +271,9 @@ def directions(n_objectives: int, at_most: int) -> Floats:
 
 
 def survive_by_reference(
-    objectives: Floats, violations: Floats, keep: int, ranking: Ranking | None = None
+    objectives: Floats, violations: Floats, keep: int, ranking: Ranking
 ) -> Indices:
     """A rule of survival: whole fronts, then the least crowded directions; see `Rule`."""
-    ranking = ranking or rank_individuals(objectives, violations)
     order = ranking.order()
     if len(order) <= keep or not keep:
         return order[:keep]
@@ -530,7 +526,7 @@ def select_survival_rule(name: str, n_objectives: int) -> Rule:
 
 
 def survive_by_hypervolume(
-    objectives: Floats, violations: Floats, keep: int, ranking: Ranking | None = None
+    objectives: Floats, violations: Floats, keep: int, ranking: Ranking
 ) -> Indices:
     """A rule of survival: distinct fronts first, the last of them truncated by hypervolume.
 
@@ -542,7 +538,6 @@ def survive_by_hypervolume(
     Source: Beume, Naujoks and Emmerich, "SMS-EMOA: multiobjective selection based on dominated
     hypervolume", 2007; that it removes many at a time is a house rule.
     """
-    ranking = ranking or rank_individuals(objectives, violations)
     ranks = _copies_last(violations, ranking)
     ends = np.cumsum(np.bincount(ranks))
     cut = int(ends.searchsorted(keep))  # number of the front that may not fit

@@ -207,14 +207,13 @@ def find_run(runs_dir: Path, name: str) -> Path:
     raise StoreError(f"there is no run {_quote_text(name)} in {runs_dir}: {known}")
 
 
-def new_run_id(now: datetime | None = None) -> str:
+def new_run_id() -> str:
     """Name a run after the moment at which it starts.
 
     Such as ``20261121-093015-3fa9c1``: UTC, then six random digits of the operating system, so
     that no search's random stream is touched. Sorting ids sorts them by time.
     """
-    moment = datetime.now(UTC) if now is None else now.astimezone(UTC)
-    return f"{moment:%Y%m%d-%H%M%S}-{os.urandom(3).hex()}"
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{os.urandom(3).hex()}"
 
 
 def validate_run_id(text: str) -> str:

@@ -157,33 +157,28 @@ def cross(
     Args:
         parents: [P, G], neighbours are pairs.
         is_crossed: [N, 1], which pairs.
-        draws: [3, N, G]: which genes, how far, and which child gets which.
-        genes: [7, G]; of those without order each child has that of one parent.
+        draws: [3, N, G]: which genes, how far, and to which side.
+        genes: [7, G]; of those without order the child has that of one parent.
         n_squarings: Of the power eta + 1.
-        out: [P, G] receives the children; with [N, G] the first of each pair.
+        out: [N, G] receives a child of each pair.
     """
-    n_children = 2 if out.shape[0] > is_crossed.shape[0] else 1
     for i in range(is_crossed.shape[0]):
         for g in range(parents.shape[1]):
             first = to_grid(parents[2 * i, g], genes, g)
             second = to_grid(parents[2 * i + 1, g], genes, g)
             low, high, is_int = genes[LOW, g], genes[HIGH, g], genes[WHOLE, g] != 0.0
-            is_moved = is_crossed[i, 0] and draws[0, i, g] < 0.5 and first != second
-            below, above = min(first, second), max(first, second)
-            gap, middle, draw = above - below, below + above, draws[1, i, g]
-            for child in range(n_children):
-                is_second = child == 1
-                value = second if is_second else first
-                if is_moved and genes[CATEGORY, g] != 0.0:
-                    value = first if is_second else second
-                elif is_moved:
-                    # One draw for both sides, each as far as its own bound allows.
-                    is_high = (draws[2, i, g] < 0.5) != is_second
+            value = first
+            if is_crossed[i, 0] and draws[0, i, g] < 0.5 and first != second:
+                if genes[CATEGORY, g] != 0.0:
+                    value = second
+                else:
+                    # As far as the bound of its side allows.
+                    below, above = min(first, second), max(first, second)
+                    gap, is_high = above - below, draws[2, i, g] < 0.5
                     room = high - above if is_high else below - low
-                    reach = spread(draw, gap, room, n_squarings) * gap
-                    value = 0.5 * (middle + (reach if is_high else -reach))
-                value = clip_gene(value, low, high, is_int)
-                out[n_children * i + child, g] = from_grid(value, genes, g)
+                    reach = spread(draws[1, i, g], gap, room, n_squarings) * gap
+                    value = 0.5 * (below + above + (reach if is_high else -reach))
+            out[i, g] = from_grid(clip_gene(value, low, high, is_int), genes, g)
 
 
 @compiled_unlocked
