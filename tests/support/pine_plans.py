@@ -14,25 +14,25 @@ PLANS = {}
 """Strategies by the names of their lists; several scripts may be one strategy."""
 
 
-def record(names, summary, **parts):
+def record(names, **parts):
     """Enter a strategy under the names of its lists."""
-    plan = strategy(summary, **(PLAIN | parts))
+    plan = strategy(names, **(PLAIN | parts))
     PLANS.update(dict.fromkeys(names.split(), plan))
 
 
-def turn(names, summary, over, under, **parts):
+def turn(names, over, under, **parts):
     """A strategy whose signals turn the position."""
-    record(names, summary, long=over, short=under, reverse=True, **parts)
+    record(names, long=over, short=under, reverse=True, **parts)
 
 
-def cross(names, summary, a, b, **parts):
+def cross(names, a, b, **parts):
     """A strategy that turns where two rows cross."""
-    turn(names, summary, crosses_above(a, b), crosses_below(a, b), **parts)
+    turn(names, crosses_above(a, b), crosses_below(a, b), **parts)
 
 
-def hold(names, summary, enter, leave, **parts):
+def hold(names, enter, leave, **parts):
     """A strategy that is long or out."""
-    record(names, summary, long=enter, exit_long=leave, **parts)
+    record(names, long=enter, exit_long=leave, **parts)
 
 
 def at(hour, minute=0):
@@ -66,100 +66,55 @@ centre, span = ema_mean(close, 20), atr_wilder(14)
 cross(
     "composite-scalping-fast-ma-cross-trigger-01 composite-wunderscalper-alert-templates-01 "
     "composite-wunderscalper-integration-01",
-    "Quick averages cross.",
     ema_mean(close, 5),
     ema_mean(close, 13),
 )
-cross(
-    "input-source-runtime-override-high-01",
-    "Averages of highs cross.",
-    sma(high, 10),
-    sma(high, 30),
-)
-cross(
-    "timeframe-main-period-self-adaptive-01",
-    "Averages of closes cross.",
-    sma(close, 10),
-    sma(close, 30),
-)
-cross("input-source-subscript-hl2-01", "The middle of bars turns.", hl2 - lag(hl2, 1), 0)
-cross("ta-cmo-9-zero-cross-01", "Chande's oscillator changes its sign.", cmo(close, 9), 0)
-cross("ta-dmi-adx-di-cross-01", "Movements up and down cross.", plus_di(14), minus_di(14))
-cross("ta-hma-fast-slow-cross-01", "Hull's averages cross.", hma(close, 9), hma(close, 21))
-cross("ta-macd-12-26-9-line-signal-cross-01", "MACD crosses its signal.", line, signal)
-cross("ta-sma-152-close-cross-01", "Prices cross a slow average.", close, sma(close, 152))
-cross("ta-obv-ema-cross-01", "Volume on balance crosses.", obv(), ema_mean(obv(), 21))
-cross("ta-vwma-vs-sma-divergence-01", "Volume leads.", vwma(close, 20) - sma(close, 20), 0)
+cross("input-source-runtime-override-high-01", sma(high, 10), sma(high, 30))
+cross("timeframe-main-period-self-adaptive-01", sma(close, 10), sma(close, 30))
+cross("input-source-subscript-hl2-01", hl2 - lag(hl2, 1), 0)
+cross("ta-cmo-9-zero-cross-01", cmo(close, 9), 0)
+cross("ta-dmi-adx-di-cross-01", plus_di(14), minus_di(14))
+cross("ta-hma-fast-slow-cross-01", hma(close, 9), hma(close, 21))
+cross("ta-macd-12-26-9-line-signal-cross-01", line, signal)
+cross("ta-sma-152-close-cross-01", close, sma(close, 152))
+cross("ta-obv-ema-cross-01", obv(), ema_mean(obv(), 21))
+cross("ta-vwma-vs-sma-divergence-01", vwma(close, 20) - sma(close, 20), 0)
 
 strong = tsi(close, 25, 13)
-cross("ta-tsi-25-13-signal-cross-01", "True strength crosses.", strong, ema_mean(strong, 13))
+cross("ta-tsi-25-13-signal-cross-01", strong, ema_mean(strong, 13))
 
 pull = gravity(close, 10)
-cross("ta-cog-10-signal-cross-01", "Gravity crosses its average.", pull, ema_mean(pull, 5))
-cross(
-    "ta-accdist-ema-cross-01",
-    "Accumulated volume crosses.",
-    accumulation(),
-    ema_mean(accumulation(), 21),
-)
-cross(
-    "ta-pvt-ema-cross-01",
-    "Volume with the change of prices crosses.",
-    price_volume_trend(),
-    ema_mean(price_volume_trend(), 21),
-)
-cross("ta-rci-14-zero-cross-01", "Ranks change their sign.", rank_correlation(close, 14), 0)
+cross("ta-cog-10-signal-cross-01", pull, ema_mean(pull, 5))
+cross("ta-accdist-ema-cross-01", accumulation(), ema_mean(accumulation(), 21))
+cross("ta-pvt-ema-cross-01", price_volume_trend(), ema_mean(price_volume_trend(), 21))
+cross("ta-rci-14-zero-cross-01", rank_correlation(close, 14), 0)
 
-turn(
-    "ta-rsi14-bands-30-70-01",
-    "RSI leaves its zones.",
-    crosses_above(strength, 30),
-    crosses_below(strength, 70),
-)
-turn(
-    "ta-wpr-14-bands-01",
-    "Williams' %R leaves its zones.",
-    crosses_above(williams_r(14), -80),
-    crosses_below(williams_r(14), -20),
-)
+turn("ta-rsi14-bands-30-70-01", crosses_above(strength, 30), crosses_below(strength, 70))
+turn("ta-wpr-14-bands-01", crosses_above(williams_r(14), -80), crosses_below(williams_r(14), -20))
 turn(
     "ta-rsi-ema-signal-cross-01",
-    "RSI crosses its average in its own half.",
     crosses_above(strength, ema_mean(strength, 9)) & (strength < 50),
     crosses_below(strength, ema_mean(strength, 9)) & (strength > 50),
 )
 turn(
     "ta-sar-flip-entry-01",
-    "Parabolic SAR changes its side of the close.",
     begins(lambda stop, price: stop < price, sar(2, 2, 20), close),
     begins(lambda stop, price: stop >= price, sar(2, 2, 20), close),
 )
-turn(
-    "ta-stdev-sma-expansion-break-01",
-    "The close is beyond a band.",
-    close > upper,
-    close < lower,
-)
+turn("ta-stdev-sma-expansion-break-01", close > upper, close < lower)
 turn(
     "composite-kkb-ema-atr-breakout-band-01",
-    "The close leaves a channel.",
     crosses_above(close, centre + 1.5 * span),
     crosses_below(close, centre - 1.5 * span),
 )
 
 is_inside = (high < lag(high, 1)) & (low > lag(low, 1))
-turn(
-    "ta-inside-bar-engulfing-01",
-    "An inside bar, by its own direction.",
-    is_inside & (close > open),
-    is_inside & (close < open),
-)
+turn("ta-inside-bar-engulfing-01", is_inside & (close > open), is_inside & (close < open))
 
 end = lsma(close, 50)
 bend = 5 * (end - linreg(close, 50, 1))
 turn(
     "composite-boscurv-linreg-slope-channel-01",
-    "The close leaves a channel about a line, moved by its slope.",
     crosses_above(close, end + 2 * span + bend),
     crosses_below(close, end - 2 * span + bend),
 )
@@ -167,7 +122,6 @@ turn(
 is_old_enough = sma(close, 400) > 0
 turn(
     "composite-kanuck-max-bars-back-500-01",
-    "The close and that of 450 bars ago.",
     (close > lag(close, 450)) & is_old_enough,
     (close < lag(close, 450)) & is_old_enough,
 )
@@ -175,7 +129,6 @@ turn(
 slower = ema_mean(close, 55)
 turn(
     "composite-trendmaster-trend-momentum-structure-gate-01",
-    "Trend, momentum and a new extreme agree.",
     (slow > slower) & (strength > 55) & (close > lag(highest(high, 20), 1)),
     (slow < slower) & (strength < 45) & (close < lag(lowest(low, 20), 1)),
 )
@@ -183,7 +136,6 @@ turn(
 averages = (close, slow, slower, ema_mean(close, 200))
 turn(
     "composite-ies-three-ema-bias-score-01",
-    "Points for the order of three averages and for prices beyond them.",
     begins(lambda p, a, b, c: ((a > b) & (b > c)) | ((p > a) & (p > b) & (p > c)), *averages),
     begins(lambda p, a, b, c: ((a < b) & (b < c)) | ((p < a) & (p < b) & (p < c)), *averages),
 )
@@ -191,7 +143,6 @@ turn(
 momenta = (strength, lag(strength, 3), line - signal, lag(line - signal, 1))
 turn(
     "composite-ies-rsi-macd-momentum-01",
-    "Two of three signs of momentum.",
     begins(lambda r, r3, h, h1: at_least_two(r > 55, r > r3, (h > 0) & (h > h1)), *momenta),
     begins(lambda r, r3, h, h1: at_least_two(r < 45, r < r3, (h < 0) & (h < h1)), *momenta),
 )
@@ -200,7 +151,6 @@ turn(
 
 turn(
     "ta-bb-rsi-mean-reversion-01",
-    "Back to the mean from beyond a band.",
     (close < lower) & (strength < 30),
     (close > upper) & (strength > 70),
     exit_long=close > middle,
@@ -209,19 +159,11 @@ turn(
 
 ranges = highest(high, 4) - lowest(close, 4), highest(close, 4) - lowest(low, 4)
 over, under = close > open + 0.5 * maximum(*ranges), close < open - 0.5 * maximum(*ranges)
-turn(
-    "ta-dual-thrust-open-anchored-range-01",
-    "A close far from its open.",
-    over,
-    under,
-    exit_long=under,
-    exit_short=over,
-)
+turn("ta-dual-thrust-open-anchored-range-01", over, under, exit_long=under, exit_short=over)
 
 bulls, bears = high - ema_mean(close, 13), low - ema_mean(close, 13)
 turn(
     "ta-elder-ray-bull-bear-power-01",
-    "Elder's power of bulls and bears.",
     (close > trend) & (bears < 0) & (bears > lag(bears, 1)),
     (close < trend) & (bulls > 0) & (bulls < lag(bulls, 1)),
     exit_long=(bears > 0) & (bears < lag(bears, 1)),
@@ -238,18 +180,10 @@ is_small_between = (lag(close, 2) < lag(open, 2)) & (lag(body, 1) < 0.3 * lag(bo
 is_morning = is_small_between & (close > open) & (close > (lag(open, 2) + lag(close, 2)) / 2)
 good = (engulfs | is_hammer | is_morning) & (close < middle)
 bad = (is_engulfed | is_shooting) & (close > middle)
-turn(
-    "ta-engulfing-candle-pattern-01",
-    "Shapes of candles against the trend.",
-    good,
-    bad,
-    exit_long=bad,
-    exit_short=good,
-)
+turn("ta-engulfing-candle-pattern-01", good, bad, exit_long=bad, exit_short=good)
 
 turn(
     "ta-highestbars-lowestbars-breakout-01",
-    "A new extreme of 20 bars, out at the middle of the channel.",
     (high > lag(highest(high, 19), 1)) & (close > trend),
     (low < lag(lowest(low, 19), 1)) & (close < trend),
     exit_long=close < donchian_middle(20),
@@ -259,7 +193,6 @@ turn(
 move = momentum(close, 10)
 turn(
     "ta-momentum-roc-zero-cross-01",
-    "Momentum changes its sign.",
     crosses_above(move, 0),
     crosses_below(move, 0),
     exit_long=move < 0,
@@ -269,7 +202,6 @@ turn(
 points = (strength, close, centre, middle)
 turn(
     "ta-multi-indicator-score-composite-01",
-    "Strength, average and band agree; out where two of them do not.",
     begins(lambda r, p, a, b: (r >= 50) & (p > a) & (p > b), *points),
     begins(lambda r, p, a, b: (r <= 50) & (p <= a) & (p <= b), *points),
     exit_long=at_least_two(strength < 50, close <= centre, close <= middle),
@@ -279,7 +211,6 @@ turn(
 mean, room = sma(strength, 50), 2 * std(strength, 50)
 turn(
     "ta-rsi-bb-self-bands-01",
-    "RSI turns beyond bands of its own.",
     (strength < mean - room) & (strength > lag(strength, 1)),
     (strength > mean + room) & (strength < lag(strength, 1)),
     exit_long=strength > mean,
@@ -289,7 +220,6 @@ turn(
 usual = sma(volume, 20)
 turn(
     "ta-volume-spike-atr-breakout-01",
-    "A wide move with much volume; out when it comes back with little.",
     (close > before + span) & (volume > 1.5 * usual),
     (close < before - span) & (volume > 1.5 * usual),
     exit_long=(close < before) & (volume < usual),
@@ -300,7 +230,6 @@ quick_k = sma(stoch_rsi(close, 14), 3)
 ups, downs = crosses_above(quick_k, sma(quick_k, 3)), crosses_below(quick_k, sma(quick_k, 3))
 turn(
     "ta-stochastic-rsi-cross-01",
-    "The stochastic of RSI crosses in its zones.",
     ups & (quick_k < 20),
     downs & (quick_k > 80),
     exit_long=lazily(quick_k > 80, downs),
@@ -309,23 +238,16 @@ turn(
 
 # Long or out.
 
-hold(
-    "ta-macd-line-gt-signal-continuous-state-01",
-    "MACD is above its signal.",
-    line > signal,
-    line <= signal,
-)
-hold("ta-rsi14-gt-50-continuous-state-01", "RSI's half.", strength > 50, strength <= 50)
-hold("ta-rsi14-gt60-lt45-no-matrix-01", "RSI's zones.", strength > 55, strength < 45)
+hold("ta-macd-line-gt-signal-continuous-state-01", line > signal, line <= signal)
+hold("ta-rsi14-gt-50-continuous-state-01", strength > 50, strength <= 50)
+hold("ta-rsi14-gt60-lt45-no-matrix-01", strength > 55, strength < 45)
 hold(
     "ta-rsi-macd-and-continuous-state-01 ta-str-match-regex-filter-01",
-    "RSI and MACD agree.",
     (strength > 50) & (line > signal),
     (strength <= 50) | (line <= signal),
 )
 hold(
     "order-process-on-close-false-01",
-    "Averages cross, and RSI is not high.",
     crosses_above(fast, slow) & (strength < 70),
     crosses_below(fast, slow),
 )
@@ -339,31 +261,19 @@ def is_squeezed(upper, lower, centre, span):
 squeeze = (upper, lower, centre, atr_wilder(20))
 hold(
     "composite-ies-bb-kc-squeeze-release-01",
-    "Bands leave the channel.",
     is_squeezed(*(lag(row, 1) for row in squeeze)) & ~is_squeezed(*squeeze),
     crosses_below(close, centre),
 )
 
 is_loud = abs((volume - usual) / std(volume, 20)) > 2
-hold(
-    "composite-vcp-vol-zscore-anomaly-01",
-    "Unusual volume, by the bar's direction.",
-    is_loud & (close > open),
-    is_loud & (close < open),
-)
+hold("composite-vcp-vol-zscore-anomaly-01", is_loud & (close > open), is_loud & (close < open))
 
-hold(
-    "composite-vcp-pivot-strength-5-01",
-    "From a low of eleven bars to such a high.",
-    pivot_low(low, 5, 5) > 0,
-    pivot_high(high, 5, 5) > 0,
-)
+hold("composite-vcp-pivot-strength-5-01", pivot_low(low, 5, 5) > 0, pivot_high(high, 5, 5) > 0)
 
 bought = volume * where(close > open, 1, (close - low) / (high - low + 0.0001))
 sold = volume * where(close < open, 1, (high - close) / (high - low + 0.0001))
 hold(
     "composite-vcp-cumulative-volume-delta-01",
-    "More was bought than sold in ten bars.",
     crosses_above(sma(bought - sold, 10), 0),
     crosses_below(sma(bought - sold, 10), 0),
 )
@@ -374,7 +284,6 @@ minus = 100 * (rma(where(risen > fallen, 0, fallen), 14) / span)
 regime = rma(100 * (abs(plus - minus) / (plus + minus)), 14)
 hold(
     "composite-ies-adx-regime-classify-01",
-    "A trend has begun, and lasts.",
     begins(lambda strength: strength >= 25, regime),
     regime < 25,
 )
@@ -382,13 +291,11 @@ hold(
 day_mean = vwap_band(close, 0)
 hold(
     "vwap-bands-breakout-1sigma-01",
-    "Above the day's band, until the day's mean.",
     crosses_above(close, vwap_band(close, 1)),
     crosses_below(close, day_mean),
 )
 hold(
     "vwap-bands-mean-reversion-2sigma-01",
-    "Below the day's band, until the day's mean.",
     crosses_below(close, vwap_band(close, -2)),
     crosses_above(close, day_mean),
 )
@@ -400,7 +307,6 @@ for name, opens in (
 ):
     hold(
         name,
-        "A session in New York.",
         begins(lambda minute, opens=opens: (minute >= opens) & (minute < 960), new_york),
         begins(lambda minute, opens=opens: (minute < opens) | (minute >= 960), new_york),
     )
@@ -409,24 +315,15 @@ is_open = (new_york >= 570) & (new_york < 960)
 long_ago = lag(where(is_open, close, 0), 499)
 followed = rsi(where(is_open, close, where(long_ago > 0, long_ago, close)), 14)
 hold(
-    "na-deep-history-int-na-01",
-    "RSI of a session's closes, and of old ones beside it.",
-    crosses_above(followed, 30) & is_open,
-    crosses_below(followed, 70),
+    "na-deep-history-int-na-01", crosses_above(followed, 30) & is_open, crosses_below(followed, 70)
 )
 
 score = sma(close - before, 8)
-hold(
-    "na-nz-fixnan-history-chain-01",
-    "The mean change of eight bars changes its sign.",
-    crosses_above(score, 0),
-    crosses_below(score, 0),
-)
+hold("na-nz-fixnan-history-chain-01", crosses_above(score, 0), crosses_below(score, 0))
 
 
 hold(
     "recompute-alma-sar-corr-magnifier-01",
-    "Prices cross an average, volume goes with them; out by SAR.",
     crosses_above(close, alma(close, 14))
     & (sar(2, 2, 20) < close)
     & (correlation(close, volume, 20) > 0),
@@ -439,28 +336,20 @@ monday = equals(day_of_week(), 0) & at(0)
 hold(
     "analyzer-parity-edge-margin-50-pct-01 analyzer-parity-percent-of-equity-sizing-01 "
     "analyzer-parity-small-equity-fraction-01",
-    "Two bars of each Monday.",
     monday,
     in_trade(close > 0, bars_from=2),
 )
-hold("session-hour-minute-pulse-filter-01", "Half an hour a day.", at(0, 15), at(0, 45))
-hold("order-percent-equity-cash-commission-01", "Four hours a day.", at(8, 15), at(12, 15))
-hold(
-    "order-cross-exit-close-same-pass-01",
-    "Half an hour twice a day.",
-    at(0, 15) | at(6, 15),
-    at(0, 45) | at(6, 45),
-)
+hold("session-hour-minute-pulse-filter-01", at(0, 15), at(0, 45))
+hold("order-percent-equity-cash-commission-01", at(8, 15), at(12, 15))
+hold("order-cross-exit-close-same-pass-01", at(0, 15) | at(6, 15), at(0, 45) | at(6, 45))
 hold(
     "order-close-immediate-vs-next-bar-01",
-    "An hour twice a day, the second until a close.",
     at(2, 15) | at(10, 15),
     at(3, 15),
     session=session_exit(690),
 )
 turn(
     "order-same-id-entry-close-same-bar-01",
-    "Half an hour of each side.",
     at(0, 15),
     at(12, 15),
     exit_long=at(0, 45),
@@ -468,7 +357,6 @@ turn(
 )
 turn(
     "order-same-id-market-entry-repeat-01",
-    "An hour of each side.",
     at(0, 15),
     at(12, 15),
     exit_long=at(1, 15),
@@ -476,7 +364,6 @@ turn(
 )
 turn(
     "order-cross-entry-close-same-pass-01",
-    "Seven hours of each side.",
     at(0, 15),
     at(12, 15),
     exit_long=at(7, 15),
@@ -484,7 +371,6 @@ turn(
 )
 turn(
     "order-deferred-flip-guaranteed-gap-stops-01",
-    "Six hours long, the others short, not over the week's beginning.",
     at(14),
     at(8),
     exit_long=at(8) | monday,
@@ -494,54 +380,44 @@ turn(
 # Orders that rest.
 
 
-def wait(names, summary, over, under, **parts):
+def wait(names, over, under, **parts):
     """A strategy whose stop orders stand a tick beyond the bar; out in the morning and evening."""
     entry = by_side(stop_at(high + TICK), None if under is None else stop_at(low - TICK))
     leave = {"exit_long": at(6, 15), "exit_short": None if under is None else at(18, 15)}
-    record(names, summary, **({"long": over, "short": under, "entry": entry} | leave | parts))
+    record(names, **({"long": over, "short": under, "entry": entry} | leave | parts))
 
 
-wait("order-same-id-stop-minute-zero-01", "An order a side and day.", at(2), at(14))
-wait("order-stale-stop-after-close-no-cancel-01", "The same, later.", at(2, 15), at(14, 15))
-wait("order-cross-entry-cancel-same-pass-01", "The same, later still.", at(4, 15), at(16, 15))
+wait("order-same-id-stop-minute-zero-01", at(2), at(14))
+wait("order-stale-stop-after-close-no-cancel-01", at(2, 15), at(14, 15))
+wait("order-cross-entry-cancel-same-pass-01", at(4, 15), at(16, 15))
 wait(
     "order-same-id-stop-modification-01 order-dual-side-same-id-stop-no-cancel-01",
-    "An order that moves for an hour.",
     during(2),
     during(14),
 )
 wait(
     "order-dual-four-bar-stop-no-close-01",
-    "The same, out late.",
     during(2),
     during(14),
     exit_long=at(23, 45),
     exit_short=at(23, 45),
 )
-wait(
-    "order-same-id-stop-raise-only-01",
-    "An order that moves for three bars.",
-    during(2) & ~at(2),
-    during(14) & ~at(14),
-)
-wait("order-one-side-four-bar-far-opposite-01", "Longs alone.", during(2), None)
+wait("order-same-id-stop-raise-only-01", during(2) & ~at(2), during(14) & ~at(14))
+wait("order-one-side-four-bar-far-opposite-01", during(2), None)
 wait(
     "order-same-id-stop-after-flat-01",
-    "Longs alone, twice a day.",
     during(2) | during(8),
     None,
     exit_long=at(6, 15) | at(12, 15),
 )
 wait(
     "order-same-id-stop-cross-before-modify-01",
-    "Orders at the close.",
     at(3, 15),
     at(15, 15),
     entry=by_side(stop_at(close), stop_at(close)),
 )
 wait(
     "order-stop-entry-touch-boundary-01",
-    "An order beyond the bar before.",
     at(2, 15),
     at(14, 15),
     entry=by_side(stop_at(lag(high, 1) + TICK), stop_at(lag(low, 1) - TICK)),
@@ -551,7 +427,6 @@ wait(
 is_early, is_late = minute_of_day() < 720, minute_of_day() >= 720
 wait(
     "order-dual-stop-cancel-rotation-01",
-    "Half a day of each side.",
     is_early,
     is_late,
     exit_long=is_late,
@@ -563,7 +438,6 @@ rises, falls = ema_mean(close, 8) > slow, ema_mean(close, 8) <= slow
 extremes = by_side(stop_at(lag(high, 1)), stop_at(lag(low, 1)))
 wait(
     "order-stop-entry-cancel-opposite-01",
-    "Extremes with the trend, out against it.",
     rises,
     falls,
     entry=extremes,
@@ -573,7 +447,6 @@ wait(
 )
 turn(
     "order-stop-cancel-no-regime-close-01",
-    "Extremes with the trend.",
     rises,
     falls,
     entry=extremes,
@@ -583,14 +456,12 @@ turn(
 was_wide = lag(high, 1) - lag(low, 1) > lag(span, 1)
 turn(
     "order-range-expansion-pending-stop-01",
-    "The extreme of a wide bar, for one bar.",
     was_wide & (before > opened),
     was_wide & (before < opened),
     entry=by_side(stop_at(lag(high, 1), 1), stop_at(lag(low, 1), 1)),
 )
 turn(
     "order-flip-stop-no-paired-close-01",
-    "Long, until a short below the third bar.",
     at(0, 15),
     at(0, 45),
     entry=by_side(None, stop_at(low - TICK)),
@@ -601,15 +472,14 @@ turn(
 # Stops and targets.
 
 
-def bracket(names, summary, over, under, distance, **parts):
+def bracket(names, over, under, distance, **parts):
     """A strategy with a stop so far from the close of its signal."""
     stop = by_side(level(close - distance), level(close + distance))
-    record(names, summary, **({"long": over, "short": under, "stop": stop} | parts))
+    record(names, **({"long": over, "short": under, "stop": stop} | parts))
 
 
 bracket(
     "bracket-entry-exit-same-pass-attach-01",
-    "Half a percent of the close.",
     at(8, 15),
     at(16, 15),
     0.005 * close,
@@ -619,23 +489,14 @@ bracket(
 )
 bracket(
     "bracket-exit-three-way-set-once-entry-01",
-    "Twenty ticks, or a percent.",
     at(8),
     at(20),
     0.01 * close,
     target=from_entry(20 * TICK),
 )
-bracket(
-    "bracket-narrow-stop-limit-with-trail8-01",
-    "Eight ticks, or ten dollars.",
-    at(8),
-    at(20),
-    10,
-    target=from_entry(8 * TICK),
-)
+bracket("bracket-narrow-stop-limit-with-trail8-01", at(8), at(20), 10, target=from_entry(8 * TICK))
 bracket(
     "bracket-atr-trail-series-int-points-01",
-    "A range in ticks, or 1.2 ranges in dollars.",
     at(8),
     at(20),
     1.2 * span,
