@@ -15,6 +15,7 @@ printed at the end; `docs/error_rates.md` has similar worlds in one row.
 """
 
 import argparse
+import contextlib
 import json
 import math
 import time
@@ -219,62 +220,67 @@ def describe_share(claims: Sequence[bool]) -> str:
     return "{} of {} ({:.1%} to {:.1%})".format(count, total, *compute_interval(count, total))
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main() -> None:
     """Judge what the file lacks, as far as time allows, and print the tables."""
-    parser = argparse.ArgumentParser("python -m tests.bench.error_rates")
-    parser.add_argument("--seeds", required=True, metavar="FROM:TO", help="TO is left out")
-    parser.add_argument("--kept", type=Path, required=True, help="lines of JSON; gone on with")
+    parser = make_parser("error_rates")
     parser.add_argument("--size", choices=SIZES, default="small")
     parser.add_argument("--worlds", choices=KINDS, default="none", help="by their edge")
+    asked = parser.parse_args()
+    worlds = (STEPS_WORLDS if asked.size == "schedule" else KINDS)[asked.worlds]
+    jobs = [(world, seed, asked.size) for seed in range(*asked.seeds) for world in worlds]
+    print_tables(measure_missing(judge_market, jobs, asked))
+
+
+def make_parser(name: str) -> argparse.ArgumentParser:
+    """The flags of every measurement by seeds."""
+    parser = argparse.ArgumentParser(f"python -m tests.bench.{name}")
+    parser.add_argument("--seeds", required=True, metavar="FROM:TO", type=read_span,
+                        help="TO is left out")  # fmt: skip
+    parser.add_argument("--kept", type=Path, required=True, help="lines of JSON; gone on with")
     parser.add_argument("--minutes", type=float, default=math.inf)
     parser.add_argument("--processes", type=int, default=available_cores())
-    asked = parser.parse_args(arguments)
-    known = list(read_rows(asked.kept))
-    done = {(row["world"], row["seed"], row["size"]) for row in known}
-    worlds = (STEPS_WORLDS if asked.size == "schedule" else KINDS)[asked.worlds]
-    jobs = [
-        (world, seed, asked.size)
-        for seed in range(*map(int, asked.seeds.split(":")))
-        for world in worlds
-        if (world, seed, asked.size) not in done
-    ]
-    known += judge_jobs(judge_market, jobs, asked.kept, asked.processes, asked.minutes)
-    print_tables(known)
-    if jobs:
-        print(f"{len(jobs)} markets are left: the same command goes on")
+    return parser
+
+
+def read_span(text: str) -> tuple[int, int]:
+    """First seed, and the one behind the last."""
+    first, _, end = text.partition(":")
+    return int(first), int(end)
 
 
 def read_rows(path: Path) -> Iterator[dict[str, object]]:
     """Lines of a file; one that was cut off is left out."""
     for line in path.read_text().splitlines() if path.exists() else ():
-        try:
+        with contextlib.suppress(ValueError):
             yield json.loads(line)
-        except ValueError:
-            continue
 
 
-def ends_whole(path: Path) -> bool:
-    """Whether the last line of a file was written to its end."""
-    return path.read_bytes()[-1:] in (b"", b"\n")
+def measure_missing(
+    measure: Callable[..., dict], jobs: Sequence[tuple], asked: argparse.Namespace
+) -> list[dict]:
+    """Rows of the file, and of those jobs that it lacks; each is a line of it as it ends.
 
-
-def judge_jobs(
-    judge: Callable[..., dict], jobs: list[tuple], kept: Path, processes: int, minutes: float
-) -> Iterator[dict]:
-    """Rows of jobs as they end, each a line of a file; what time does not allow stays in `jobs`."""
-    end = time.monotonic() + 60 * minutes
-    with ProcessPoolExecutor(processes) as pool, kept.open("a") as file:
-        if kept.stat().st_size and not ends_whole(kept):
+    A job is what its row begins with.
+    """
+    rows = list(read_rows(asked.kept))
+    done = {tuple(row.values())[:length] for row in rows for length in (2, 3)}
+    waiting = [job for job in jobs if job not in done]
+    end = time.monotonic() + 60 * asked.minutes
+    with ProcessPoolExecutor(asked.processes) as pool, asked.kept.open("a") as file:
+        if asked.kept.stat().st_size and not asked.kept.read_bytes().endswith(b"\n"):
             file.write("\n")
         running: set[Future] = set()
-        while running or (jobs and time.monotonic() < end):
-            while jobs and len(running) < 2 * processes and time.monotonic() < end:
-                running.add(pool.submit(judge, *jobs.pop(0)))
+        while running or (waiting and time.monotonic() < end):
+            while waiting and len(running) < 2 * asked.processes and time.monotonic() < end:
+                running.add(pool.submit(measure, *waiting.pop(0)))
             ended, running = wait(running, return_when=FIRST_COMPLETED)
             for job in ended:
-                file.write(json.dumps(row := job.result()) + "\n")
+                rows.append(job.result())
+                file.write(json.dumps(rows[-1]) + "\n")
                 file.flush()
-                yield row
+    if waiting:
+        print(f"{len(waiting)} markets are left: the same command goes on")
+    return rows
 
 
 if __name__ == "__main__":

@@ -8,13 +8,10 @@ same world. A line of JSON a market goes to the file as it ends, what stands the
 again, and the table of all that the file has is printed at the end.
 """
 
-import argparse
 import math
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from statistics import fmean
 
-from engine.runtime.machine import available_cores
 from optimizer.evidence.expectation import ExpectedRecord, expect
 from optimizer.evidence.folds import FoldSetup, FoldsRecord, build_folds_record
 from optimizer.evidence.null import NullJob, NullSetup
@@ -22,7 +19,7 @@ from optimizer.evidence.pick import Pick, select_pick
 from optimizer.evidence.splits import walk_forward
 from optimizer.run.search import search
 from optimizer.run.task import Task
-from tests.bench.error_rates import LENGTH, SETTINGS, judge_jobs, read_rows
+from tests.bench.error_rates import LENGTH, SETTINGS, make_parser, measure_missing
 from tests.support.judging import make_task
 from tests.support.null_worlds import make_world
 
@@ -107,15 +104,9 @@ def print_table(rows: Iterable[dict]) -> None:
 
 def main() -> None:
     """Measure what the file lacks, and print the table."""
-    parser = argparse.ArgumentParser("python -m tests.bench.expectation")
-    parser.add_argument("--seeds", required=True, metavar="FROM:TO", help="TO is left out")
-    parser.add_argument("--kept", type=Path, required=True, help="lines of JSON; gone on with")
-    asked = parser.parse_args()
-    rows = list(read_rows(asked.kept))
-    done = {(row["world"], row["seed"]) for row in rows}
-    seeds = range(*map(int, asked.seeds.split(":")))
-    jobs = [(world, seed) for seed in seeds for world in USUAL if (world, seed) not in done]
-    print_table([*rows, *judge_jobs(measure_market, jobs, asked.kept, available_cores(), math.inf)])
+    asked = make_parser("expectation").parse_args()
+    jobs = [(world, seed) for seed in range(*asked.seeds) for world in USUAL]
+    print_table(measure_missing(measure_market, jobs, asked))
 
 
 if __name__ == "__main__":

@@ -14,16 +14,14 @@ A line of JSON a market goes to the file as it ends, what stands there is not ma
 table of all that the file has is printed at the end.
 """
 
-import argparse
-import math
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from engine.runtime.machine import available_cores
 from optimizer.evidence.checkpoint import Checkpoint
 from optimizer.evidence.jobs.machine import ThisMachine
 from optimizer.evidence.jobs.workers import Pool
@@ -34,7 +32,14 @@ from optimizer.evidence.power_searches import FIRST_MARKET, build_power_record
 from optimizer.run.search import search
 from optimizer.run.task import Task
 from optimizer.store import RunStore
-from tests.bench.error_rates import LENGTH, SETTINGS, compute_interval, judge_jobs, read_rows
+from tests.bench.error_rates import (
+    LENGTH,
+    SETTINGS,
+    compute_interval,
+    make_parser,
+    measure_missing,
+    read_rows,
+)
 from tests.support.judging import make_task
 from tests.support.null_worlds import EDGES, make_world
 
@@ -146,30 +151,16 @@ def print_table(rows: Sequence[dict]) -> None:
     print(f"without an edge: {none} of {total} found, {low:.1%} to {high:.1%} (95 %)")
 
 
-def list_edges(known: Sequence[dict], kept: Path) -> Iterator[dict]:
-    """Edges of the worlds, which are measured once."""
-    missing = [world for world in EDGES if world not in {r["world"] for r in known if "edge" in r}]
-    if missing:
-        rules = find_rules()
-        jobs = [(world, rules) for world in missing]
-        yield from judge_jobs(measure_edge, jobs, kept, 1, math.inf)
-
-
 def main() -> None:
     """Measure what the file lacks, and print the table."""
-    parser = argparse.ArgumentParser("python -m tests.bench.power")
-    parser.add_argument("--seeds", required=True, metavar="FROM:TO", help="TO is left out")
-    parser.add_argument("--kept", type=Path, required=True, help="lines of JSON; gone on with")
-    parser.add_argument("--minutes", type=float, default=math.inf)
-    parser.add_argument("--processes", type=int, default=available_cores())
-    asked = parser.parse_args()
-    rows = list(read_rows(asked.kept))
-    rows += list_edges(rows, asked.kept)
-    done = {(row["world"], row.get("seed")) for row in rows}
-    seeds = range(*map(int, asked.seeds.split(":")))
-    jobs = [(world, seed) for seed in seeds for world in EDGES if (world, seed) not in done]
-    rows += judge_jobs(measure_market, jobs, asked.kept, asked.processes, asked.minutes)
-    print_table(rows)
+    asked = make_parser("power").parse_args()
+    known = {row["world"] for row in read_rows(asked.kept) if "edge" in row}
+    if missing := [world for world in EDGES if world not in known]:
+        rules = find_rules()
+        with asked.kept.open("a") as file:
+            file.writelines(json.dumps(measure_edge(world, rules)) + "\n" for world in missing)
+    jobs = [(world, seed) for seed in range(*asked.seeds) for world in EDGES]
+    print_table(measure_missing(measure_market, jobs, asked))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Who finds the better front with the same evaluations: ours beside what people would pick.
 
-    python -m tests.bench.quality --real FOLDER [--keep FOLDER] [--rivals NAME ...] -- [PROBLEM ...]
+    python -m tests.bench.quality --real FOLDER [--rivals NAME ...] -- [PROBLEM ...]
 
 Problems of the RE suite need its file: ``--suite reproblem.py -- re21 re22``.
 
@@ -9,13 +9,10 @@ it has so much processor time instead. Rivals are given all that they ever
 evaluated, whatever they would return: of that, the undominated. Ours is given its final archive.
 Objectives are scaled so that the undominated of all searches span 0 to 1, the reference point lies
 0.1 beyond, and the hypervolume is exact. Printed is the median over the seeds.
-
-With --keep, fronts are kept in a folder, so that what was measured is not measured again.
 """
 
 import argparse
 import contextlib
-import json
 import sys
 import time
 from pathlib import Path
@@ -82,26 +79,19 @@ def rival_front(problem, rival: str, seed: int, evaluations: int):
     return seen[moocore.is_nondominated(seen)] if len(seen) else seen
 
 
-def load_front(name: str, method: str, seed: int, given: argparse.Namespace):
-    """A front, measured or remembered."""
-    keep = None if method == OURS else given.keep
-    path = None if keep is None else keep / f"{name}-{method}-{seed}.npy"
-    if path is not None and path.exists():
-        return np.load(path, allow_pickle=False)
+def find_front(name: str, method: str, seed: int, given: argparse.Namespace):
+    """The front of a search."""
     problem, most = make_problem(name, given.real, given.suite), given.evaluations
     if given.seconds:
         most = MOST_IN_TIME
         stop_after(problem, given.seconds)
-    front = (
-        our_front(problem, seed, most)
-        if method == OURS
-        else rival_front(problem, method, seed, most)
-    )
+    if method == OURS:
+        front = our_front(problem, seed, most)
+    else:
+        front = rival_front(problem, method, seed, most)
     judged = sum(map(len, problem.seen))
     if judged > most:
         raise SystemExit(f"{method} judged {judged:,} individuals on {name}")
-    if path is not None:
-        np.save(path, front)
     return front
 
 
@@ -125,30 +115,25 @@ def main() -> None:
     parser.add_argument("problems", nargs="*", default=NAMES)
     parser.add_argument("--real", type=Path, required=True)
     parser.add_argument("--rivals", nargs="*", choices=RIVALS, default=list(RIVALS))
-    parser.add_argument("--keep", type=Path)
     parser.add_argument("--seeds", type=int, default=len(SEEDS), help="how many, at most 5")
     parser.add_argument("--evaluations", type=int, default=EVALUATIONS)
     parser.add_argument("--seconds", type=float, help="of processor time, in place of evaluations")
     parser.add_argument("--suite", type=Path, help="reproblem.py, for problems re21 to cre51")
-    parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     methods = (OURS, *given.rivals)
     print(f"{'problem':<14}" + "".join(f"{method:>9}" for method in methods) + "  best")
-    by_search, is_below = {}, False
+    is_below = False
     for name in given.problems:
         began = time.perf_counter()
         fronts = {
-            method: [load_front(name, method, seed, given) for seed in SEEDS[: given.seeds]]
+            method: [find_front(name, method, seed, given) for seed in SEEDS[: given.seeds]]
             for method in methods
         }
-        by_search[name] = volumes(fronts)
-        medians = {method: float(np.median(part)) for method, part in by_search[name].items()}
+        medians = {method: float(np.median(part)) for method, part in volumes(fronts).items()}
         best = max(medians, key=medians.get)
         is_below |= medians[OURS] < medians[best]
         row = "".join(f"{medians[method]:>9.4f}" for method in methods)
         print(f"{name:<14}{row}  {best}  ({time.perf_counter() - began:.0f} s)", flush=True)
-    if given.json:
-        given.json.write_text(json.dumps(by_search, indent=1) + "\n", encoding="utf-8")
     sys.exit(1 if is_below else 0)
 
 

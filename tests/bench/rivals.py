@@ -1,4 +1,4 @@
-"""What people would use instead: NSGA-II of pymoo, Optuna, rustuna and DEAP, and random search.
+"""Searches that people would use instead: of pymoo, Optuna and DEAP, and random search.
 
 Each gets the problem as its users would state it, and is stopped after the same evaluations.
 Whole genes are rounded and broken constraints repaired inside the evaluation, alike for all.
@@ -62,63 +62,17 @@ def pymoo_nsga2(problem: Problem, evaluations: int, seed: int) -> None:
 
 
 def optuna_nsga2(problem: Problem, evaluations: int, seed: int) -> None:
-    """`optuna.samplers.NSGAIISampler` as it comes, violations as its constraint.
-
-    Trials are asked and answered a generation at a time, so that its members need not be counted
-    anew from all trials before each: the answers are the same, and come four times sooner.
-    """
-    import optuna
-
-    size = 50
-
-    class InStep(optuna.samplers.NSGAIISampler):
-        _found: tuple = (-1, [])
-
-        def get_trial_generation(self, study, trial):
-            generation = trial.number // size
-            key = self._get_generation_key()
-            study._storage.set_trial_system_attr(trial._trial_id, key, generation)
-            return generation
-
-        def get_population(self, study, generation):
-            trials = study._get_trials(deepcopy=False)
-            return trials[generation * size : (generation + 1) * size]
-
-        def get_parent_population(self, study, generation):
-            if self._found[0] == generation:
-                return self._found[1]
-            parents = []
-            if generation:
-                pool = [*self.get_population(study, generation - 1), *self._found[1]]
-                parents = self._elite_population_selection_strategy(study, pool)
-            # The first trial of a generation meets its parents as selected, the others in order.
-            self._found = (generation, sorted(parents, key=lambda trial: trial.number))
-            return parents
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        sampler = InStep(
-            population_size=size,
-            seed=seed,
-            constraints_func=lambda trial: (trial.user_attrs["violation"],),
-        )
-    _ask_optuna(problem, sampler, evaluations, size)
+    """`optuna.samplers.NSGAIISampler` as it comes, a generation of 50 at a time."""
+    _ask_optuna(problem, "NSGAIISampler", evaluations, seed, 50)
 
 
 def optuna_tpe(problem: Problem, evaluations: int, seed: int) -> None:
-    """`optuna.samplers.TPESampler`, Optuna's default, violations as its constraint."""
-    import optuna
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        sampler = optuna.samplers.TPESampler(
-            seed=seed, constraints_func=lambda trial: (trial.user_attrs["violation"],)
-        )
-    _ask_optuna(problem, sampler, evaluations, 1)
+    """`optuna.samplers.TPESampler`, Optuna's default."""
+    _ask_optuna(problem, "TPESampler", evaluations, seed, 1)
 
 
-def _ask_optuna(problem: Problem, sampler, evaluations: int, size: int) -> None:
-    """A study that asks and answers so many trials at a time."""
+def _ask_optuna(problem: Problem, name: str, evaluations: int, seed: int, size: int) -> None:
+    """A study that asks and answers so many trials at a time, violations as its constraint."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -131,6 +85,9 @@ def _ask_optuna(problem: Problem, sampler, evaluations: int, size: int) -> None:
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        sampler = getattr(optuna.samplers, name)(
+            seed=seed, constraints_func=lambda trial: (trial.user_attrs["violation"],)
+        )
         study = optuna.create_study(directions=["minimize"] * problem.n_objectives, sampler=sampler)
         for _ in range(evaluations // size):
             trials = [study.ask(distributions) for _ in range(size)]
@@ -140,28 +97,6 @@ def _ask_optuna(problem: Problem, sampler, evaluations: int, size: int) -> None:
             for trial, values, violation in zip(trials, objectives, violations, strict=True):
                 trial.set_user_attr("violation", float(violation))
                 study.tell(trial, values.tolist())
-
-
-def rustuna_nsga2(problem: Problem, evaluations: int, seed: int) -> None:
-    """`rustuna.samplers.NSGAIISampler` as it comes, violations as its constraint."""
-    import rustuna
-
-    layout, sampler = problem.layout, rustuna.samplers.NSGAIISampler(seed=seed)
-
-    def objective(trial):
-        genome = [
-            trial.suggest_int(gene.name, int(gene.low), int(gene.high))
-            if gene.is_int
-            else trial.suggest_float(gene.name, gene.low, gene.high)
-            for gene in layout.genes
-        ]
-        objectives, violations = judge_genomes(problem, [genome])
-        trial.set_constraints({"violation": float(violations[0])})
-        return np.where(violations[:, None] > 0, 1e9, objectives)[0].tolist()
-
-    directions = ["minimize"] * problem.n_objectives
-    study = rustuna.create_study(directions=directions, sampler=sampler)
-    study.optimize(objective, n_trials=evaluations)
 
 
 def deap_nsga2(problem: Problem, evaluations: int, seed: int) -> None:
@@ -203,6 +138,6 @@ def deap_nsga2(problem: Problem, evaluations: int, seed: int) -> None:
 
 
 RIVALS = {
-    "pymoo": pymoo_nsga2, "optuna": optuna_nsga2, "tpe": optuna_tpe,
-    "rustuna": rustuna_nsga2, "deap": deap_nsga2, "random": random_search,
+    "pymoo": pymoo_nsga2, "optuna": optuna_nsga2, "tpe": optuna_tpe, "deap": deap_nsga2,
+    "random": random_search,
 }  # fmt: skip

@@ -2,9 +2,9 @@
 
 It looks through all of Triton's language whenever a kernel begins or calls a function, to put its
 own operations there; makes a table of NumPy's types whenever it asks for one, and the shape and the
-type of each tensor anew; asks operands of one type what type both could take, and makes a tensor of
-each number beside one; and computes each sum of small integers a second time, as tensors, to see
-whether it overflows. That is nearly all of its time.
+type of each tensor anew; asks operands of one type what type both could take; and computes each sum
+of small integers a second time, as tensors, to see whether it overflows. That is nearly all of its
+time.
 """
 
 import math
@@ -35,14 +35,11 @@ def repeat_nothing():
     interpreter._patch_lang = _patching_once(interpreter._patch_lang)
     interpreter._patch_attr = _patch_attribute
     interpreter._get_np_dtype = _keeping_types(interpreter._get_np_dtype)
-    interpreter._validate_np_data_size = _fits
     TritonSemantic.broadcast_impl_value = _broadcasting(TritonSemantic.broadcast_impl_value)
     TritonSemantic.binary_op_type_checking_impl = _pairing(
         TritonSemantic.binary_op_type_checking_impl
     )
-    TritonSemantic.cast = _casting(TritonSemantic.cast)
     TritonSemantic.binary_op_sanitize_overflow_impl = _refuse_overflow
-    core._unwrap_if_constexpr = _unwrapping(core._unwrap_if_constexpr)
     core.block_type.__init__ = _beginning_block(core.block_type.__init__)
     core.block_type.with_element_ty = _change_element
     core.tensor.__init__ = _begin_tensor
@@ -84,15 +81,6 @@ def _keeping_types(look_up):
         return types[name]
 
     return read_type
-
-
-def _fits(data, kind):
-    """Whether numbers are no wider than their type, as the interpreter asks of each result."""
-    try:
-        return data.itemsize <= kind.widest
-    except AttributeError:
-        kind.widest = math.inf if kind.is_ptr() else max(kind.primitive_bitwidth // 8, 1)
-        return data.itemsize <= kind.widest
 
 
 def _broadcasting(broadcast):
@@ -140,15 +128,6 @@ def _pairing(pair):
     return pair_unlike
 
 
-def _casting(cast):
-    """Leave operands alone that have the type already."""
-
-    def cast_unlike(self, operand, kind, *rounding):
-        return operand if operand.dtype is kind else cast(self, operand, kind, *rounding)
-
-    return cast_unlike
-
-
 def _refuse_overflow(self, left, right, operation):
     """As the interpreter does, on arrays."""
     kind = left.type.scalar
@@ -159,19 +138,6 @@ def _refuse_overflow(self, left, right, operation):
     lowest, highest = kind.get_int_min_value(), kind.get_int_max_value()
     assert lowest <= result.min(), f"{kind} overflows downwards by {operation.__name__}"
     assert result.max() <= highest, f"{kind} overflows by {operation.__name__}"
-
-
-def _unwrapping(unwrap):
-    """Take most operands for what they are."""
-    bare = {core.tensor, core.dtype, core.block_type, int, float, bool, type(None)}
-
-    def unwrap_others(value):
-        kind = type(value)
-        if kind in bare:
-            return value
-        return value.value if kind is core.constexpr else unwrap(value)
-
-    return unwrap_others
 
 
 def _beginning_block(begin):

@@ -68,22 +68,3 @@ def assert_same_engines(expected, actual, genomes):
     # Ledgers need rows, so that now all of them are there.
     assert_same_bits(sums, actual.evaluate(genomes), "with rows")
     return sums
-
-
-def assert_same_accounts(expected, actual, genomes):
-    """Two engines list the same results of each individual and window, and fold them alike."""
-    (left, mine), (right, other) = (engine.list_results(genomes) for engine in (expected, actual))
-    assert_same_bits(left, right, "accumulators beside results")
-    assert_same_bits(mine.counts, other.counts, "trades of results")
-    for index in np.ndindex(mine.counts.shape):
-        for name in ("exit_ns", "r", "side"):
-            columns = [
-                getattr(result, name)[
-                    result.firsts[index] : result.firsts[index] + result.counts[index]
-                ]
-                for result in (mine, other)
-            ]
-            assert_same_bits(*columns, f"{name} of {index}")
-    folded = [engine.evaluate_account(genomes) for engine in (expected, actual)]
-    for result, another in zip(*folded, strict=True):
-        assert_same_bits(result, another, "windows as one account")

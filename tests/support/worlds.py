@@ -114,15 +114,6 @@ def make_population(strategy, count, seed):
     return np.concatenate([defaults, random_genomes(strategy, count - 1, seed)])
 
 
-def loosen_genomes(spec, genomes):
-    """The same genomes with thresholds that hold at most bars."""
-    moved = genomes.copy()
-    moved[:, [gene.unit == "std" for gene in spec.layout.genes]] = -1.0
-    if "close_z_max" in spec.layout.names:
-        moved[:, spec.layout.index("close_z_max")] = 1.0
-    return moved
-
-
 @st.composite
 def populations(draw, spec, max_size=6):
     """A few genomes, some with thresholds outside the search's bounds."""
