@@ -51,7 +51,7 @@ class Coded(NamedTuple):
 def code_conjunction(conjunction: AllOf, layout: GenomeLayout) -> Coded | None:
     """The comparisons of a conjunction that codes decide; None where no gene makes it new."""
     conditions = tuple(split_conjunction(conjunction))
-    if not any(is_coded(condition, layout) for condition in conditions):
+    if not any(is_coded(some, layout) and not some.bars_ago for some in conditions):
         return None
     compares = tuple(some for some in conditions if is_coded(some, layout) or _has_two_rows(some))
     return Coded(compares, tuple(some for some in conditions if some not in compares))
@@ -59,7 +59,7 @@ def code_conjunction(conjunction: AllOf, layout: GenomeLayout) -> Coded | None:
 
 def is_coded(condition: Node, layout: GenomeLayout) -> TypeGuard[Compare]:
     """True if a row is compared with a real gene: whole genes are decided once."""
-    if not isinstance(condition, Compare) or condition.bars_ago:
+    if not isinstance(condition, Compare) or condition.bars_ago > CODES:
         return False
     sides = condition.left, condition.right
     genes = [side for side in sides if isinstance(side, GeneValue)]
@@ -93,7 +93,7 @@ class RowCodes:
     def __init__(self, code_map: CodeMap, n_bars: int) -> None:
         self.map, self._n_bars = code_map, n_bars
         self._width = -(-n_bars // CODES) * CODES
-        self._memory = SlotMemory(self._width)
+        self._memory = SlotMemory(CODES + self._width)
         self._is_there = np.empty(0, np.bool_)
 
     def bring(self, slots: Ints, rows: Ints, workers: Threads) -> Ints:
@@ -104,7 +104,7 @@ class RowCodes:
         if missing.size:
             shared, places, sources = (
                 np.zeros(1, np.int64),
-                self._memory.bring(missing),
+                self._find_places(missing),
                 rows[missing],
             )
             workers.run(
@@ -114,7 +114,11 @@ class RowCodes:
                 len(missing),
             )
             self._is_there[missing] = True
-        return self._memory.bring(slots)
+        return self._find_places(slots)
+
+    def _find_places(self, slots: Ints) -> Ints:
+        """Where codes of slots [n] begin, behind those of no bars."""
+        return self._memory.bring(slots) + CODES
 
     def forget(self, slots: Ints) -> None:
         """Take up other rows in slots."""
@@ -133,8 +137,8 @@ class AskedWords(NamedTuple):
     """Words of C conditions of U individuals, decided where they are read.
 
     A condition holds where all of its K comparisons do, and J words that are there already.
-    Comparisons have the larger side first, and one at least has a number: behind the last bar
-    codes are 0, as those of no number are.
+    Comparisons have the larger side first, and one at least has a number and is of the bar itself:
+    before the first bar and behind the last codes are 0, as those of no number are.
     """
 
     sides: Ints  # [U, K, 4] addresses of both sides' codes, or of one code 64 times, then of values
@@ -183,7 +187,8 @@ def encode_each(
         scale: Likewise.
         moves: Likewise.
         n_bars: T.
-        width: Codes of each row; behind the last bar they are 0.
+        width: Codes of each row; behind the last bar they are 0, as so many before the first are
+            that are compared at once.
         shared: [1] of all threads, counts the rows that were begun.
         places: [n] addresses that receive the codes.
     """
@@ -205,6 +210,8 @@ def encode_each(
             store_code(place + k, code)
         for k in range(n_bars, width):
             store_code(place + k, 0)
+        for k in range(CODES):
+            store_code(place - CODES + k, 0)
         u = take(shared, 0)
 
 

@@ -430,8 +430,9 @@ class Readings:
     def _compare_sides(self, part: Part, relations: Ints, chosen: Ints) -> Words:
         """Words [Q, n, N] of several relations of the same two sides."""
         if is_coded(part.node, self._layout):
+            node = replace(part.node, bars_ago=0)
             compares = [
-                replace(part, node=replace(part.node, relation=cast(Relation, relation)))
+                replace(part, node=replace(node, relation=cast(Relation, relation)))
                 for relation, number in RELATIONS.items()
                 if number in relations
             ]
@@ -462,7 +463,8 @@ class Readings:
         genes = np.ascontiguousarray(self.individuals.here[chosen].T)
         self._blocks.append(genes)
         for k, compare in enumerate(compares):
-            relation = cast(Compare, compare.node).relation
+            node = cast(Compare, compare.node)
+            relation, ago = node.relation, node.bars_ago
             steps[k, 4] = relation in STRICT
             row_codes = self._find_codes(compare.below)
             for side, part in enumerate(compare.below):
@@ -471,8 +473,8 @@ class Readings:
                 if part in self._places:
                     slots = self._find_slots(part)[chosen]
                     rows = self._arrays.addresses
-                    sides[:, k, at] = row_codes.bring(slots, rows, self._workers)
-                    sides[:, k, 2 + at] = rows[slots]
+                    sides[:, k, at] = row_codes.bring(slots, rows, self._workers) - ago
+                    sides[:, k, 2 + at] = rows[slots] - ITEM * ago
                     steps[k, at], steps[k, 2 + at] = WORD, ITEM
                 else:
                     gene = genes[part.columns[0]]

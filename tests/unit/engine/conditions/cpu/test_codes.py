@@ -8,7 +8,7 @@ from engine.conditions.cpu.operands import Readings
 from engine.indicators.cpu.trends import build_series_rows
 from engine.runtime.cpu.bitset import list_set_bars
 from engine.runtime.cpu.threads import Threads
-from strategy.conditions import split_conjunction
+from strategy.conditions import AnyOf, split_conjunction
 from strategy.rows import row_values
 from strategy.words import *
 from tests.support.worlds import make_bars
@@ -20,16 +20,21 @@ CONDITIONS = {
     "a row and a gene": close > bound,
     "one relation beside another": (bound >= mean) & (close >= mean),
     "rows and genes": (low < bound) & (low <= mean) & (high > mean) & (minute_of_day(0) < 900),
+    "bars before others": crosses_above(close, bound) | crosses_below(close, bound),
     "what is not known": (roc(close, 12) * 100 + 100 > bound) & (mean < close),
 }
 
 
 def decide(condition, bars, genes):
-    """Where a conjunction holds [T], by the values of rows."""
+    """Where a conjunction, or one of several, holds [T], by the values of rows."""
+    if isinstance(condition, AnyOf):
+        return np.any([decide(part, bars, genes) for part in condition.parts], axis=0)
     holds = np.ones(len(bars), np.bool_)
     for compare in split_conjunction(condition):
         sides = (row_values(side, bars, genes) for side in (compare.left, compare.right))
-        holds &= RELATE[compare.relation](*sides)
+        related = RELATE[compare.relation](*sides)
+        holds[: compare.bars_ago] = False
+        holds[compare.bars_ago :] &= related[: len(bars) - compare.bars_ago]
     return holds
 
 
