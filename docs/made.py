@@ -19,6 +19,7 @@ from optimizer.config.run_config import RunConfig, describe_allowed_values, form
 from optimizer.config.values import read_schema_extra
 from optimizer.formatting import MEANINGS
 from optimizer.goals.objectives import OBJECTIVES
+from optimizer.other_programs import OURS
 from strategy import STRATEGIES
 from strategy.conditions import Condition
 from strategy.forms import Ladder
@@ -163,7 +164,19 @@ def strategies() -> str:
     return "\n\n".join(parts)
 
 
+def other_programs() -> str:
+    """Words of other programs, each with ours."""
+    parts = []
+    for program, words in OURS.items():
+        rows = ((f"`{theirs.replace(', ', '`, `')}`", ours) for theirs, ours in words.items())
+        parts.append(f"## {program}\n\n" + table(["theirs", "ours"], rows))
+    return "\n\n".join(parts)
+
+
 MADE: dict[str, Callable[[], str]] = {
     one.__name__: one
-    for one in (commands, configuration, strategy_words, strategy_parts, objectives, strategies)
-}
+    for one in (
+        commands, configuration, strategy_words, strategy_parts, objectives, strategies,
+        other_programs,
+    )
+}  # fmt: skip

@@ -1,6 +1,6 @@
 """Flags, commands, settings and goals of other programs, and our words for them.
 
-The page on coming from another tool has these rows, and an unknown word is answered from them.
+An unknown word is answered from these rows, of which a page of the reference is made.
 """
 
 import re

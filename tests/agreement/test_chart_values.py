@@ -1,6 +1,8 @@
 """Values of indicators that TradingView exported, as PyneCore publishes them, column by column."""
 # ruff: noqa: F403, F405
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -224,11 +226,12 @@ def measure(agree_folder):
         for column, (_, within) in VALUES.get(path.stem, {}).items():
             equal = is_equal(path.stem, column, bars, columns[column].to_numpy(float))
             near = describe_bound(within) if equal else "no"
-            rows.append((f"`{column}`", near, RULES.get(column, NOTES.get(column, ""))))
+            short = re.sub(r"\([^)]*[,\d][^)]*\)", "", column)
+            rows.append((f"`{short}`", near, RULES.get(column, NOTES.get(column, ""))))
     equal = sum(near != "no" for _, near, _ in rows)
     head = ("columns", "equal within", "difference")
     rule = "indices that compound, modes and values of scripts that are not published"
-    groups = group_rows(rows)
+    groups = group_rows(dict.fromkeys(rows))
     return Suite("TradingView, values", "columns", cases, len(rows), equal, rule, head, groups)
 
 

@@ -144,22 +144,25 @@ class ScriptLists:
 
 
 def measure(folder):
-    """The suite, with trades counted by the engine of the CPU."""
-    lists, rows = ScriptLists(folder), []
+    """The suite, with trades counted by the engine of the CPU; lists of one rule are a row."""
+    lists, rules = ScriptLists(folder), {}
     for name in sorted(lists.names):
         if name in UNSAYABLE:
-            rows.append((name, int((~lists.read(name)[1].is_open).sum()), 0, 0, UNSAYABLE[name]))
-            continue
-        closed, equal, *_ = lists.compare(name, "cpu")
-        rows.append((name, closed, closed, equal, UNEQUAL.get(name, (0, ""))[1]))
+            rule, counts = UNSAYABLE[name], (int((~lists.read(name)[1].is_open).sum()), 0, 0)
+        else:
+            closed, equal, *_ = lists.compare(name, "cpu")
+            rule, counts = UNEQUAL.get(name, (0, ""))[1], (closed, closed, equal)
+        rules.setdefault(rule, []).append((1, *counts))
+    rows = [(*map(sum, zip(*counts, strict=True)), rule) for rule, counts in rules.items()]
+    rows.sort(reverse=True)
     return Suite(
         "TradingView, lists of scripts",
         "trades",
         *(sum(row[k] for row in rows) for k in (1, 2, 3)),
-        f"{len(PLANS)} of {len(rows)} lists are said; the others add to positions, or need orders "
-        "of both sides that stand on",
-        ("list", "trades", "sayable", "equal", "what differs, or is missing"),
-        tuple((name, *(f"{count:,}" for count in counts), rule) for name, *counts, rule in rows),
+        f"{len(PLANS)} of {len(lists.names)} lists are said; the others add to positions, or need "
+        "orders of both sides that stand on",
+        ("lists", "trades", "sayable", "equal", "what differs, or is missing"),
+        tuple((*(f"{count:,}" for count in counts), rule) for *counts, rule in rows),
     )
 
 
