@@ -14,7 +14,7 @@ from data.plain import takes_plain
 from data.progress import Watch
 from engine.runtime.collector import pause_collector
 from optimizer import IS_PROGRAM
-from optimizer.cluster import choose_evaluator, choose_executor, join_cluster
+from optimizer.cluster import choose_executor, join_cluster
 from optimizer.cluster.address import Address
 from optimizer.config.run_config import (
     JUDGE,
@@ -95,8 +95,8 @@ def evolve(
             from optimizer.search.compiling import compile_in_background
 
             compile_in_background()
-            from optimizer.evidence.concurrent_folds import share_cores
-            from optimizer.evidence.judge import judge_searched
+            from optimizer.evidence.concurrent_folds import SpareCores
+            from optimizer.evidence.judge import build_plan, judge_searched
             from optimizer.evidence.judgement import add_held_out
             from optimizer.report.run import Run
             from optimizer.run.runner import Observer, resume_run, start_run
@@ -106,16 +106,21 @@ def evolve(
         is_judged = settings.get("judge", begun is None or begun.judge) is not False
         with (
             join_cluster(cluster, runs) as workers,
-            share_cores(begun) if begun and is_judged and not workers else nullcontext() as beside,
+            SpareCores(build_plan(begun))
+            if begun and is_judged and workers is None
+            else nullcontext() as beside,
             _show(progress) as show,
         ):
             observer = Observer(show, beside)
-            make = choose_evaluator(workers, beside, is_judged=is_judged)
+            if workers is not None:
+                from optimizer.cluster.sharded import Shards
+
+                observer.place = Shards(workers, is_judged=is_judged)
             if path is not None:
-                result = resume_run(path, settings, observer, make)
+                result = resume_run(path, settings, observer)
             else:
                 assert begun is not None, "a new run has a configuration"
-                result = start_run(begun, observer, make)
+                result = start_run(begun, observer)
             judgement, began = None, time.perf_counter()
             if is_judged or path is not None:
                 executor = beside or choose_executor(workers)

@@ -10,9 +10,7 @@ from optimizer.errors import ConfigError
 
 if TYPE_CHECKING:
     from optimizer.cluster.cluster import Cluster
-    from optimizer.evidence.concurrent_folds import SpareCores
     from optimizer.evidence.jobs.executor import Executor
-    from optimizer.run.task import MakeEvaluator
 
 
 @contextmanager
@@ -51,16 +49,3 @@ def choose_executor(workers: "Cluster | None") -> "Executor | None":
     from optimizer.cluster.jobs import ClusterSearches
 
     return ClusterSearches(workers)
-
-
-def choose_evaluator(
-    workers: "Cluster | None", beside: "SpareCores | None", *, is_judged: bool
-) -> "MakeEvaluator":
-    """Maker of the evaluator: on a cluster where that pays."""
-    from optimizer.run.task import local_evaluator
-
-    if workers is None:
-        return local_evaluator if beside is None else beside.make_evaluator
-    from optimizer.cluster.sharded import on_shards
-
-    return on_shards(workers, is_judged=is_judged)

@@ -54,7 +54,7 @@ from optimizer.cluster.jobs import (
 from optimizer.errors import ConfigError
 from optimizer.run.indicator_cache import keeping_rows
 from optimizer.run.problem import EngineProblem
-from optimizer.run.task import MakeEvaluator, Task, TaskEvaluator, local_evaluator
+from optimizer.run.task import Place, Task, TaskEvaluator
 from optimizer.search.generation import Floats
 from strategy.model import Strategy
 
@@ -276,27 +276,29 @@ def on_workers(cluster: Cluster, task: Task, shards: int | None = None) -> TaskE
     return TaskEvaluator(problem, engine.certify)
 
 
-def on_shards(
-    cluster: Cluster, *, is_judged: bool, least_s: float = LEAST_GENERATION_S
-) -> MakeEvaluator:
-    """Evaluates on a cluster where that pays: a generation takes `least_s` seconds here.
+class Shards(Place):
+    """A cluster, where it pays: where a generation takes `least_s` seconds here.
 
     Where the cluster has whole searches to judge it by afterwards, a search that does not pay there
     is made here, with a note; else it is refused.
     """
 
-    def make_evaluator(task: Task, device: Device) -> TaskEvaluator:
+    def __init__(
+        self, cluster: Cluster, *, is_judged: bool, least_s: float = LEAST_GENERATION_S
+    ) -> None:
+        self._cluster, self._is_judged, self._least_s = cluster, is_judged, least_s
+
+    def make_evaluator(self, task: Task, device: Device) -> TaskEvaluator:
+        """See `Place`."""
         # Also for a search here: workers are to judge it.
         refuse_own_indicators(task.spec)
-        why = _hinders(task, least_s)
+        why = _hinders(task, self._least_s)
         if not why:
-            return on_workers(cluster, task)
-        if not is_judged:
-            raise ConfigError(f"--cluster {cluster.address.text}: {why}; leave it out")
+            return on_workers(self._cluster, task)
+        if not self._is_judged:
+            raise ConfigError(f"--cluster {self._cluster.address.text}: {why}; leave it out")
         log.info("searching on this machine: %s", why)
-        return local_evaluator(task, device)
-
-    return make_evaluator
+        return super().make_evaluator(task, device)
 
 
 def _hinders(task: Task, least_s: float) -> str:

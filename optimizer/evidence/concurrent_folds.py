@@ -27,19 +27,17 @@ from engine.runtime.compiling.forms import CompiledForm
 from engine.runtime.machine import available_cores
 from engine.runtime.shortage import offer_memory, withdraw_memory
 from engine.workload import GPU_START_S, Workload
-from optimizer.config.settings import EvidenceSettings
 from optimizer.errors import ConfigError
 from optimizer.evidence.folds import FoldSetup
 from optimizer.evidence.jobs.executor import InStepSetup, Job, MachineShare, PartPick, Result
 from optimizer.evidence.jobs.machine import ThisMachine
 from optimizer.evidence.jobs.workers import JobProcess, Pool, WorkerLostError, Workers, pack
-from optimizer.evidence.judge import build_plan
 from optimizer.evidence.judged_run import Plan
 from optimizer.run.genes_file import hash_genomes
 from optimizer.run.problem import Evaluator
 from optimizer.run.record import build_identity
 from optimizer.run.search import on_searched_bars
-from optimizer.run.task import Task, TaskEvaluator, local_evaluator
+from optimizer.run.task import Place, Task, TaskEvaluator, local_evaluator
 from optimizer.search.generation import Floats
 from strategy.model import Strategy
 
@@ -222,18 +220,18 @@ class ConcurrentFolds:
         self.end()
 
 
-class SpareCores(ThisMachine):
+class SpareCores(ThisMachine, Place):
     """This machine, whose spare cores search for the folds of a plan during the run's search.
 
     Leaving it ends running folds. Nothing begins on few cores, or with limited memory or time.
     """
 
-    def __init__(self, pool: Pool, plan: Plan) -> None:
-        super().__init__(pool)
+    def __init__(self, plan: Plan) -> None:
+        self._ends = ExitStack()
+        super().__init__(self._ends.enter_context(Pool()))
         self._plan = plan
         self._begun: ConcurrentFolds | None = None
         self._replaying: Replaying = replaying
-        self._ends = ExitStack()
 
     def __enter__(self) -> "SpareCores":
         return self
@@ -242,7 +240,7 @@ class SpareCores(ThisMachine):
         self._ends.close()
 
     def begin(self, task: Task, warm_start: Floats | None) -> None:
-        """Begin a process for the folds of a run that is about to prepare its engine."""
+        """Begin a process for the folds of the run."""
         cores = available_cores(task.config.threads)
         is_limited = task.config.memory is not None or task.config.max_seconds is not None
         if cores < FEWEST_CORES or is_limited:
@@ -263,7 +261,7 @@ class SpareCores(ThisMachine):
                 self._ends.callback(self._begun.end)
 
     def make_evaluator(self, task: Task, device: Device) -> TaskEvaluator:
-        """The `local_evaluator`, with the reference in processes on spare cores."""
+        """See `Place`; the reference runs in processes on spare cores."""
         return local_evaluator(task, device, self._replaying)
 
     def give_room(self, engine: Evaluator) -> None:
@@ -304,13 +302,6 @@ def _leaves_room(engine: Engine, work: Workload) -> bool:
     if engine.device == "cpu":
         return engine.n_parts == 1 and work.cpu_s <= GPU_START_S
     return engine.memory_plan(1).leaves_room_beside
-
-
-@contextmanager
-def share_cores(settings: EvidenceSettings) -> Iterator[SpareCores]:
-    """Executor of a run that is about to begin and to be judged."""
-    with Pool() as pool, SpareCores(pool, build_plan(settings)) as beside:
-        yield beside
 
 
 def _list_deciding(setup: FoldSetup) -> Mapping[str, object]:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import Protocol
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from optimizer.errors import ConfigError, DisturbedError, LostError, StoppedErro
 from optimizer.formatting import format_count, number
 from optimizer.run.genes_file import hash_genomes, load_warm_start
 from optimizer.run.individuals import Ended, describe_result, prove_front
-from optimizer.run.problem import EngineProblem, Evaluator, JustSearched
+from optimizer.run.problem import EngineProblem, JustSearched
 from optimizer.run.purposes import RESUME, planned_config, restore_task
 from optimizer.run.record import (
     build_identity,
@@ -39,11 +38,10 @@ from optimizer.run.search import numbered_front
 from optimizer.run.sources import keep_frames
 from optimizer.run.tables import resume_command
 from optimizer.run.task import (
-    MakeEvaluator,
+    Place,
     Task,
     TaskEvaluator,
     check_limit_fits,
-    local_evaluator,
     prepare,
 )
 from optimizer.run.trust import (
@@ -136,38 +134,23 @@ def build_progress(task: Task, generation: Generation, pace: SearchPace) -> Prog
     )
 
 
-class Beside(Protocol):
-    """Searches beside a run."""
-
-    def begin(self, task: Task, warm_start: Floats | None) -> None:
-        """A run is about to prepare its engine; `warm_start` are genomes to begin with."""
-
-    def give_room(self, engine: Evaluator) -> None:
-        """Give them room beside the engine of the run."""
-
-
 class Observer:
     """Observer of a new or resumed run, which keeps what its judgement needs.
 
-    `watch` is the callback of progress; a `data.progress.Show` may ask to stop. `beside` are
-    searches for its judgement meanwhile. `just` has engine and trials of the search, once it is
-    over.
+    `watch` is the callback of progress; a `data.progress.Show` may ask to stop. `place` evaluates.
+    `just` has engine and trials of the search, once it is over.
     """
 
-    def __init__(self, watch: Watch = lambda progress: None, beside: Beside | None = None) -> None:
-        self.watch, self.beside, self.just = watch, beside, JustSearched()
+    def __init__(self, watch: Watch = lambda progress: None, place: Place | None = None) -> None:
+        self.watch, self.place, self.just = watch, place or Place(), JustSearched()
 
     def should_stop(self) -> bool:
         """True to end the search after this generation."""
         return bool(getattr(self.watch, "is_stopping", False))
 
 
-def start_run(
-    config: RunConfig,
-    observer: Observer,
-    make_evaluator: MakeEvaluator = local_evaluator,
-) -> RunResult:
-    """Evolve from the beginning; `make_evaluator` decides no result.
+def start_run(config: RunConfig, observer: Observer) -> RunResult:
+    """Evolve from the beginning.
 
     StoppedError when asked to stop: the run can be resumed. StoreError when it can no longer be
     recorded, and LostError when its evaluator is gone, each with how to go on. Other errors when
@@ -178,9 +161,8 @@ def start_run(
     require_text(config, RunConfig.model_fields, list_strategy_texts(task.spec))
     runs, file = Path(config.runs), strategy_file(task.spec)
     require_space(runs, record_bytes(task))
-    if observer.beside is not None:
-        observer.beside.begin(task, warm_start)
-    evaluator = make_evaluator(task, task.device())
+    observer.place.begin(task, warm_start)
+    evaluator = observer.place.make_evaluator(task, task.device())
     header = build_run_header(
         task, evaluator.problem.engine.device, build_identity(task, hash_genomes(warm_start))
     )
@@ -215,12 +197,7 @@ def record_bytes(task: Task) -> int:
     )
 
 
-def resume_run(
-    path: Path,
-    flags: Mapping[str, object],
-    observer: Observer,
-    make_evaluator: MakeEvaluator = local_evaluator,
-) -> RunResult:
+def resume_run(path: Path, flags: Mapping[str, object], observer: Observer) -> RunResult:
     """Go on with a recorded run; of the configuration only what changes no result may be new.
 
     A run that had finished already returns as it was recorded, with ``"resumed": "already
@@ -264,7 +241,7 @@ def resume_run(
                 f"--generations {config.generations}: run '{store.run_id}' has {done} already"
             )
         with _resumable(store):
-            evaluator = make_evaluator(task, task.device(done=done))
+            evaluator = observer.place.make_evaluator(task, task.device(done=done))
         header = build_run_header(task, evaluator.problem.engine.device, identity)
         differences = changed_circumstances(store.header, header, flags)
         store.note_resumption(differences, task.config.generations)
@@ -342,8 +319,7 @@ def _search(job: _Job, last: Generation | None, observer: Observer) -> RunResult
     """Search, certify and record a run after its newest generation; None before the first."""
     task, store, problem = job.task, job.store, job.evaluator.problem
     with _naming_resume(store):
-        if observer.beside is not None:
-            observer.beside.give_room(problem.engine)
+        observer.place.give_room(problem.engine)
         observer.watch(_describe_search(job))
         began, compiled, pace = perf_counter(), compile_seconds(), SearchPace()
         search, why = _begin(job, last, observer)

@@ -31,7 +31,7 @@ from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.run.genes_file import encode_genome
 from optimizer.run.indicator_cache import keeping_rows, row_cache
 from optimizer.run.markets import Markets, load_markets
-from optimizer.run.problem import EngineProblem
+from optimizer.run.problem import EngineProblem, Evaluator
 from optimizer.run.remarks import check_money, late_remarks, limit_remarks, question_remarks
 from optimizer.run.sources import require_columns
 from optimizer.schedule import Schedule, list_dates
@@ -413,14 +413,24 @@ class TaskEvaluator:
     certify: Callable[[Floats], Certificate]
 
 
-MakeEvaluator = Callable[[Task, Device], TaskEvaluator]
-"""Makes the evaluator of a task; the device was chosen on this machine."""
-
-
 def local_evaluator(task: Task, device: Device, replaying: Replaying = replaying) -> TaskEvaluator:
     """Evaluate in this process; `replaying` is where the reference runs."""
     engine = task.engine(device)
     return TaskEvaluator(task.problem(engine), partial(certify, engine, replaying=replaying))
+
+
+class Place:
+    """Place of a run's evaluations, which decides no result: this process."""
+
+    def begin(self, task: Task, warm_start: Floats | None) -> None:
+        """A new run is about to prepare its engine; `warm_start` are genomes to begin with."""
+
+    def make_evaluator(self, task: Task, device: Device) -> TaskEvaluator:
+        """Evaluator of a task; the device was chosen on this machine."""
+        return local_evaluator(task, device)
+
+    def give_room(self, engine: Evaluator) -> None:
+        """Give other searches room beside the engine of the run."""
 
 
 def apply_bounds(spec: Strategy, bounds: Mapping[str, tuple[float | str, float | str]]) -> Strategy:

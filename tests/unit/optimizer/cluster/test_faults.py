@@ -10,7 +10,7 @@ import pytest
 
 from optimizer.cluster.address import parse_address
 from optimizer.cluster.cluster import Cluster
-from optimizer.cluster.sharded import on_shards, on_workers
+from optimizer.cluster.sharded import Shards, on_workers
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import SchedulerLostError
 from optimizer.run.runner import Observer, resume_run, start_run
@@ -95,7 +95,7 @@ def test_a_search_whose_scheduler_is_lost_goes_on_to_the_same_front(tmp_path, mo
     config = RunConfig(**{"device": "cpu", **SMALL, **given, "min_trades": 3})
     expected = start_run(config, Observer())
     with begin_cluster(tmp_path, 1) as hosts, join_cluster(hosts) as cluster:
-        place = on_shards(cluster, is_judged=False, least_s=0.0)
+        place = Shards(cluster, is_judged=False, least_s=0.0)
         killed = []
 
         def kill(progress):
@@ -104,7 +104,7 @@ def test_a_search_whose_scheduler_is_lost_goes_on_to_the_same_front(tmp_path, mo
                 killed.append(time.monotonic())
 
         with pytest.raises(SchedulerLostError, match=r"evolve --resume \S+$") as caught:
-            start_run(config, Observer(kill), place)
+            start_run(config, Observer(kill, place))
         assert time.monotonic() - killed[0] < 25
         monkeypatch.setattr("optimizer.cluster.dask_client.CALL_S", 1.0)
         with pytest.raises(SchedulerLostError, match="dask scheduler"):

@@ -20,7 +20,7 @@ from optimizer.cluster.jobs import (
     refuse_own_indicators,
     run_jobs,
 )
-from optimizer.cluster.sharded import on_shards, on_workers
+from optimizer.cluster.sharded import Shards, on_workers
 from optimizer.errors import ConfigError, WorkersLostError
 from optimizer.evidence.judge import judge_run
 from optimizer.evidence.judged_run import Plan
@@ -258,8 +258,8 @@ def test_an_account_with_limits_is_searched_here(two):
     """Whom it takes hangs on all symbols, of which a worker has some."""
     task = make_task(*SERIES[:2], costs=Costs(max_positions=1))
     with pytest.raises(ConfigError, match="account with limits"):
-        on_shards(two, is_judged=False, least_s=0.0)(task, task.device())
+        Shards(two, is_judged=False, least_s=0.0).make_evaluator(task, task.device())
     with pytest.raises(ConfigError, match="account with limits"):
         on_workers(two, task)
-    made = on_shards(two, is_judged=True, least_s=0.0)(task, task.device())
+    made = Shards(two, is_judged=True, least_s=0.0).make_evaluator(task, task.device())
     assert isinstance(made.problem.engine, Engine)

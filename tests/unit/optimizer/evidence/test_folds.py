@@ -27,7 +27,6 @@ from optimizer.evidence.folds import (
 )
 from optimizer.evidence.jobs import machine
 from optimizer.evidence.jobs.executor import MachineShare, PartPick
-from optimizer.evidence.jobs.workers import Pool
 from optimizer.evidence.judge import judge_run
 from optimizer.evidence.judged_run import Plan
 from optimizer.evidence.out_of_sample import UNKNOWN, Unseen, add_up, measure_out_of_sample
@@ -370,13 +369,13 @@ def searched_run(tmp_path, monkeypatch):
     # The reference needs no processes of its own here.
     monkeypatch.setattr(concurrent_folds, "PROCESSES", 0)
     data = write_bars(tmp_path / "bars.csv", FEW_BARS)
-    with Pool() as pool, SpareCores(pool, PLAN) as run:
+    with SpareCores(PLAN) as run:
 
         def search(**settings):
             config = RunConfig(
                 **{**SMALL, "data": [data], "runs": str(tmp_path), "device": "cpu", **settings}
             )
-            return run, Path(start_run(config, Observer(beside=run)).path)
+            return run, Path(start_run(config, Observer(place=run)).path)
 
         yield search
 
