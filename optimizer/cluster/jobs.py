@@ -19,8 +19,6 @@ from data import Bars
 from data.errors import SourceError
 from data.mmap_store import find_mapped_file, map_bars, pack_bars, unpack_bars, write_packed
 from engine.batch import Engine
-from engine.memory_plan import allow_host_bytes
-from engine.runtime.machine import available_cores
 from optimizer.cluster.address import parse_host
 from optimizer.cluster.cluster import Cluster, Made, made_here
 from optimizer.cluster.dask_client import Calls, own_address
@@ -252,25 +250,6 @@ def _solve(setup: PackedSetup, bars: Sequence[bytes], work: Work) -> object:
     return setup.unpack(bars, work.shares.get(parse_host(own_address()), 1)).run(work.job)
 
 
-@dataclass(frozen=True)
-class Searches:
-    """Makes whole searches, with the part of a host that is a worker's."""
-
-    setup: InStepSetup[Any, Any]  # what repeats the search
-
-    def on_host(self, share: int) -> Runner:
-        """The same with as many cores and as much memory as `share` workers leave each other."""
-        config = self.setup.task.config
-        threads, room = allocate_threads(config.threads, share), allow_host_bytes(config.memory)
-        return limit(self.setup, threads=threads, memory=room // share)
-
-
-def allocate_threads(limit: int | None, share: int) -> int:
-    """Threads for one of `share` workers of a host, at most `limit`."""
-    fair = max(1, available_cores() // share)
-    return fair if limit is None else min(fair, limit)
-
-
 class ClusterSearches:
     """An executor, as `optimizer.evidence.jobs.executor.Executor`: all workers of a cluster.
 
@@ -296,8 +275,7 @@ class ClusterSearches:
         """See `Executor`, in the order of the jobs; nothing of this process is of use."""
         # A worker may have a GPU, but workers of this machine would all have the same.
         device = "cpu" if self._cluster.address.local else "auto"
-        anywhere = Searches(limit(setup, device=device))
-        return self._run(Parcel(self._cluster, anywhere), jobs)
+        return self._run(Parcel(self._cluster, limit(setup, device=device)), jobs)
 
     def _run(self, parcel: Parcel, jobs: Sequence[Any]) -> Generator[tuple[Any, Any], None, None]:
         requests = (

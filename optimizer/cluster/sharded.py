@@ -47,11 +47,11 @@ from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.jobs import (
     JobRequest,
     Parcel,
-    allocate_threads,
     refuse_own_indicators,
     run_jobs,
 )
 from optimizer.errors import ConfigError
+from optimizer.evidence.jobs.executor import allocate_threads
 from optimizer.run.indicator_cache import keeping_rows
 from optimizer.run.problem import EngineProblem
 from optimizer.run.task import Place, Task, TaskEvaluator

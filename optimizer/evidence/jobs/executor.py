@@ -95,6 +95,12 @@ class InStepSetup(ABC, Generic[Job, Result]):
             return on_cores_s
         return min(on_cores_s, GPU_START_S + searches * self.seconds_on_gpu(cores))
 
+    def on_host(self, share: int) -> Self:
+        """The same with as many cores and as much memory as `share` workers leave each other."""
+        config = self.task.config
+        threads, room = allocate_threads(config.threads, share), allow_host_bytes(config.memory)
+        return limit(self, threads=threads, memory=room // share)
+
     def run(self, job: Job) -> Result:
         """Search for one job."""
         ((_, result),) = self.run_in_step([job])
@@ -334,6 +340,12 @@ class MachineShare(NamedTuple):
     def give(self, setup: Setup) -> Setup:
         """A setup that is limited to it."""
         return limit(setup, **self._asdict())
+
+
+def allocate_threads(limit: int | None, share: int) -> int:
+    """Threads for one of `share` workers of a host, at most `limit`."""
+    fair = max(1, available_cores() // share)
+    return fair if limit is None else min(fair, limit)
 
 
 def limit(setup: Setup, **settings: object) -> Setup:
