@@ -215,7 +215,7 @@ def backtest(
         file: JSON or CSV that holds the others, as a command or a person wrote it.
         run: A run that holds the others, as `load_run` takes it; of the settings only those that
             say which bars and at what costs may be named then.
-        member: Which one of the file, or of the run's front.
+        member: Which one of the file, or of the run's front, whose pick it is if None.
         engine: Computes it.
         trust: Whether to trust the run from now on, as of `load_run`.
         config: TOML file of settings, or a configuration; those that are named win over it.
@@ -230,9 +230,9 @@ def backtest(
     >>> len(backtest({"reward_r": 3.0}).trades(0))
     118
     """
+    from optimizer.candidate import GeneSource, hold_candidate
     from optimizer.report.run import Single
     from optimizer.run.individuals import prove_shown
-    from optimizer.run.settings import GeneSource, hold_candidate
 
     source = GeneSource(genes or {}, file, run, member, trust=trust)
     with hold_candidate(source, settings, config, "backtest") as (task, genome, whose):

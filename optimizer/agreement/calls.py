@@ -34,7 +34,7 @@ def agree(  # noqa: PLR0913 - each is given by its name
         genes: Value of each gene by name.
         file: JSON or CSV that holds the others, as of `backtest`.
         run: A run whose member is compared, as of `backtest`.
-        member: Which one of the file, or of the run's front.
+        member: Which one of the file, or of the run's front, whose pick it is if None.
         list_tz: Zone of the list's times where they name none, such as ``UTC+8h``; UTC if None.
         market: Market of a list that has several.
         trust: Whether to trust the run from now on, as of `load_run`.
@@ -51,7 +51,7 @@ def agree(  # noqa: PLR0913 - each is given by its name
     """
     # Only now: reading files and running the reference import much.
     from optimizer.agreement.agreement import compare_list
-    from optimizer.run.settings import GeneSource, hold_candidate, require_genes
+    from optimizer.candidate import GeneSource, hold_candidate, require_genes
 
     source = GeneSource(genes or {}, file, run, member, trust=trust)
     with hold_candidate(source, settings, config, "agree") as (task, genome, _):

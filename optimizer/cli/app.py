@@ -36,8 +36,8 @@ class _Commands(UserDict[str, Any]):
 def explain_wrong_use(error: TyperException, given: Sequence[str]) -> Exception:
     """The error of a command line; of an unknown flag or a missing run with a line on it."""
     unknown: Any = error
-    parameter = getattr(unknown, "param", None)
-    if parameter is not None and parameter.name == "run" and "Missing" in error.format_message():
+    metavar = getattr(getattr(unknown, "param", None), "metavar", None) or ""
+    if metavar.startswith("RUN") and "Missing" in error.format_message():
         here = find_path(unknown.ctx)
         return ConfigError(f"{here} needs a run: its id, its beginning, its path, or latest")
     # The library's own class of an unknown flag is private.
@@ -87,6 +87,8 @@ RENAMED = {
     ("scan", "nokeep"): "--no-remember",
     ("portfolio", "report"): "--page",
     ("null judge", "report"): "--page",
+    ("forecast fit", "train"): "--train-bars",
+    ("forecast fit", "steps"): "--training-steps",
 }
 """Former flags by command and folded name: each had another sense in another command."""
 

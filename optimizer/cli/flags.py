@@ -287,16 +287,18 @@ class Sectioned(TyperCommand):
     def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - the library's own
         """Write arguments, the command's own flags, then knobs by section."""
         sections: dict[str, Records] = {name: [] for name in ("Arguments", "Options", *SECTIONS)}
-        hidden, seldom = 0, SELDOM.union(_SECTION_OF)
+        hidden = 0
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             name = parameter.name or ""
             if record is None:
                 continue
+            # A command's own flag may have a name that is a knob's elsewhere.
+            is_knob = name in _SECTION_OF and format_flag(name) in parameter.opts
             if parameter.param_type_name == "argument":
                 sections["Arguments"].append(record)
-            elif ASKED_FOR_ALL.get() or name in EVERYDAY or name not in seldom:
-                sections[_SECTION_OF.get(name, "Options")].append(record)
+            elif ASKED_FOR_ALL.get() or name in EVERYDAY or not (is_knob or name in SELDOM):
+                sections[_SECTION_OF[name] if is_knob else "Options"].append(record)
             else:
                 hidden += 1
         for heading, records in sections.items():

@@ -26,6 +26,7 @@ LOGGERS = (
     "engine.runtime.compiling.loops",
     "optimizer.forecasts.column",
     "optimizer.evidence.concurrent_folds",
+    "optimizer.evidence.judgement",
     "optimizer.store.store",
     "optimizer.store.writer",
     "optimizer.cluster.cluster",

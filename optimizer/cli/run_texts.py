@@ -20,11 +20,13 @@ from optimizer.cli.result import (
 )
 from optimizer.errors import ConfigError
 from optimizer.evidence.judgement import (
-    Judgement,
+    choose_member,
     describe_expected,
     expect_member,
     find_pick,
+    read_judgement,
     read_opened_result,
+    require_opened_result,
 )
 from optimizer.formatting import describe_formulas, format_count, number
 from optimizer.report.summary import align_outcomes, compare_side_by_side
@@ -36,13 +38,12 @@ from optimizer.run.tables import (
     list_generations,
     list_individuals,
     newest_front,
-    require_result,
     resume_command,
 )
 from optimizer.store import RunStore
 from optimizer.store.caveats import describe_account
 from optimizer.store.labels import Labels, read_labels
-from optimizer.store.result import RunHeader, RunResult, describe_certificate
+from optimizer.store.result import RunHeader, describe_certificate
 
 if TYPE_CHECKING:
     from optimizer.run.compared import RunComparison
@@ -94,7 +95,7 @@ def _print_labels(console: Lines, labels: Labels) -> None:
 def print_member(path: Path, member: int, *, as_json: bool) -> None:
     """Print one member of a run's front in full."""
     with RunStore.open(path) as store:
-        result, judgement = _load_judged_result(store)
+        result, judgement = require_opened_result(store)
     index = chosen_member(f"run '{result.run}'", len(result.front), member)
     chosen, pick, data = result.front[index], find_pick(result, judgement), result.data
     is_pick = pick is not None and pick.member == index
@@ -176,14 +177,14 @@ def write_table(path: Path, to: Path, *, what: What, sample: int | None) -> str:
 
             return write_study(store, to, DEFAULT_SAMPLE if sample is None else sample)
         if to.suffix == ".json" and what == "front":
-            return _write_result(to, format_json(result_json(*_load_judged_result(store))))
+            return _write_result(to, format_json(result_json(*require_opened_result(store))))
         return _write_result(to, WRITERS[to.suffix](_build_table(store, what)))
 
 
 def _build_table(store: RunStore, what: What) -> Columns:
     """One table of a run."""
     if what == "front":
-        return front_table(_load_judged_result(store)[0])
+        return front_table(require_opened_result(store)[0])
     if what != "points":
         return list_generations(store) if what == "generations" else list_individuals(store)
     # Imported only here: it evaluates, which no other table needs.
@@ -212,20 +213,14 @@ def write_program(
     if to.suffix != wanted:
         raise ConfigError(f"{to}: a program for {platform} is named *{wanted}")
     task, front = restore_front(path, SHOW, flags)
-    if is_schedule:
-        with RunStore.open(path) as store:
-            _, judgement = read_opened_result(store)
-        made = None if judgement is None else judgement.schedule
-        return _write_result(to, build_judged_schedule_program(task, made, path.name, platform))
-    index = chosen_member(f"run '{path.name}'", len(front), member)
+    with RunStore.open(path) as store:
+        if is_schedule:
+            judgement = read_judgement(store)
+            made = None if judgement is None else judgement.schedule
+            return _write_result(to, build_judged_schedule_program(task, made, path.name, platform))
+        index = choose_member(store, len(front), member)
     program = build_program(task, front[index], f"Member {index} of run {path.name}.", platform)
     return _write_result(to, program)
-
-
-def _load_judged_result(store: RunStore) -> tuple[RunResult, Judgement | None]:
-    """The result of a finished run, with opened bars, and its judgement."""
-    result, judgement = read_opened_result(store)
-    return result or require_result(store), judgement
 
 
 def _write_result(to: Path, content: str | bytes) -> str:

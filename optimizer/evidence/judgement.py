@@ -4,6 +4,7 @@ A number that is undefined is None, and ``why`` has the reason by its name. Verd
 sentences are the same wherever they are shown.
 """
 
+import logging
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -47,11 +48,14 @@ from optimizer.evidence.verdict import (
 )
 from optimizer.formatting import format_count, number
 from optimizer.grades import GRADE_RANKS
-from optimizer.run.tables import resume_command
+from optimizer.run.genes_file import chosen_member
+from optimizer.run.tables import require_result, resume_command
 from optimizer.store.caveats import JUDGEMENT, OPENED, RunAnswer, describe_gone, mapping_or_empty
 from optimizer.store.payload import OPTIONAL, Payload
 from optimizer.store.result import RunResult, load_result
 from optimizer.store.store import RunStore
+
+LOGGER = logging.getLogger(__name__)
 
 READ_FIRST = ("schedule", "null", "folds", "cpcv", "held_out")
 """Statistics that decide; the others follow as they are recorded."""
@@ -186,6 +190,12 @@ def read_opened_result(store: RunStore) -> tuple[RunResult | None, Judgement | N
     result = load_result(store)
     judgement = None if result is None else read_judgement(store)
     return result and add_held_out(result, judgement), judgement
+
+
+def require_opened_result(store: RunStore) -> tuple[RunResult, Judgement | None]:
+    """As `read_opened_result`; StoreError with how to get a result where there is none yet."""
+    result, judgement = read_opened_result(store)
+    return result or require_result(store), judgement
 
 
 def read_judgement(store: RunStore) -> Judgement | None:
@@ -327,6 +337,20 @@ def derive_member_verdict(result: RunResult, judgement: Judgement | None, member
 def find_pick(result: RunResult, judgement: Judgement | None) -> PickRecord | None:
     """Member that is the one answer of a run, judged or not; None of an empty front."""
     return (judgement and judgement.pick) or _find_strongest(result)
+
+
+def choose_member(store: RunStore, count: int, member: int | None) -> int:
+    """Number of the named member of a run's front of so many, else of its pick, which is logged.
+
+    ConfigError when there is no such member, and where there are several and no pick.
+    """
+    result, judgement = (None, None) if member is not None else read_opened_result(store)
+    if result is not None and (pick := find_pick(result, judgement)) is not None:
+        member = pick.member
+        if count > 1:
+            line = "run %s: member %d of its front, which is its pick"
+            LOGGER.info(line, store.run_id, member, extra={"is_once": True})
+    return chosen_member(f"run '{store.run_id}'", count, member)
 
 
 def expect_member(

@@ -161,8 +161,8 @@ def build_folds(samples: Samples, settings: ForecastSettings) -> tuple[Fold, ...
     folds = tuple(fold for fold in candidates if fold is not None)
     if not folds:
         raise ConfigError(
-            f"{count:,} bars are too few to forecast any: --train {settings.train:,} needs more "
-            "bars than that, or features are unknown; name a smaller --train"
+            f"{count:,} bars are too few to forecast any: --train-bars {settings.train:,} needs "
+            "more bars than that, or features are unknown; name a smaller --train-bars"
         )
     return folds
 
@@ -312,7 +312,7 @@ def _networks(
         values[fold.asked] = _shrink_forecasts(samples, fold, total / settings.seeds)
     if not np.isfinite(values[np.concatenate([fold.asked for fold in folds])]).all():
         raise ConfigError(
-            f"--model {settings.model}: training did not stay finite; use fewer --steps"
+            f"--model {settings.model}: training did not stay finite; use fewer --training-steps"
         )
     return values, digest.hexdigest()
 

@@ -47,7 +47,7 @@ class ForecastSettings:
     seeds: int = _knob(2, "Networks of each refit, which are averaged.", "COUNT", 1, 1000)
     seed: int = _knob(1, "Of the first network.", "NUMBER", 0, 2**62)
     hidden: int = _knob(16, "Units of a network, an even number.", "COUNT", 2, 4096)
-    steps: int = _knob(200, "Of training; always so many.", "COUNT", 1, 1_000_000)
+    steps: int = _knob(200, "Steps of training; always so many.", "COUNT", 1, 1_000_000)
     batch: int = _knob(128, "Windows of a network in a step.", "COUNT", 1, 1_000_000)
     stack: int = _knob(
         0,
@@ -65,8 +65,9 @@ class ForecastSettings:
         for knob in fields(self):
             value, low, high = getattr(self, knob.name), knob.metadata["low"], knob.metadata["high"]
             if high and not low <= value <= high:
+                flag = format_flag(knob.name)
                 raise ConfigError(
-                    f"--{knob.name} {value}: a whole number from {low:,} to {high:,} is needed"
+                    f"{flag} {value}: a whole number from {low:,} to {high:,} is needed"
                 )
         for name, known in (("model", MODELS), ("target", TARGETS)):
             if (value := getattr(self, name)) not in known:
@@ -76,8 +77,8 @@ class ForecastSettings:
             raise ConfigError(f"--hidden {self.hidden}: an even number is needed")
         if self.train < 4 * self.horizon:
             raise ConfigError(
-                f"--train {self.train} is too little for --horizon {self.horizon}: four horizons "
-                "are needed"
+                f"--train-bars {self.train} is too little for --horizon {self.horizon}: four "
+                "horizons are needed"
             )
         if self.is_bf16 and self.device == "cpu":
             raise ConfigError("--bf16 is for a GPU: add --device cuda")
@@ -97,9 +98,10 @@ class ForecastSettings:
 
 
 def format_flag(name: str) -> str:
-    """The flag of a field.
+    """The flag of a field; a word that other commands have in another sense has a longer one.
 
-    >>> format_flag("is_bf16")
-    '--bf16'
+    >>> format_flag("is_bf16"), format_flag("train")
+    ('--bf16', '--train-bars')
     """
-    return f"--{name.removeprefix('is_')}"
+    longer = {"train": "train-bars", "steps": "training-steps"}
+    return f"--{longer.get(name, name).removeprefix('is_')}"

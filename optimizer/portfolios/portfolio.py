@@ -22,11 +22,11 @@ from optimizer.evidence.expectation import (
     expect_year,
 )
 from optimizer.evidence.judgement import (
+    choose_member,
     derive_member_verdict,
     describe_expected,
     expect_member,
-    find_pick,
-    read_opened_result,
+    require_opened_result,
 )
 from optimizer.evidence.verdict import NEXT, Verdict
 from optimizer.formatting import format_count
@@ -328,17 +328,10 @@ def check_weights(
 def _pick_member(path: Path, member: int | None, weight: float, risk_fraction: float) -> Picked:
     """A member of a run, on the bars that it was searched on."""
     with RunStore.open(path) as store:
-        result, judgement = read_opened_result(store)
-        pick = None if result is None else find_pick(result, judgement)
-        if pick is None:
-            raise ConfigError(f"run '{store.run_id}' has no front: there is no member")
-        chosen, front = pick.member if member is None else member, newest_front(store).genomes
-        if chosen >= len(front):
-            raise ConfigError(
-                f"run '{store.run_id}' has members 0 to {len(front) - 1}, not {chosen}"
-            )
+        result, judgement = require_opened_result(store)
+        front = newest_front(store).genomes
+        chosen = choose_member(store, len(front), member)
         task = restore_task(store, COMBINE, {})
-        assert result is not None, "a run with a pick has a result"
         verdict = derive_member_verdict(result, judgement, chosen)
         expected = expect_member(result, judgement, chosen)
         outlook = describe_expected(result, judgement, chosen)

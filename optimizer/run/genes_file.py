@@ -69,12 +69,13 @@ def chosen_member(where: str, count: int, member: int | None) -> int:
 
     ConfigError when there is no such one, or there are several to choose from.
     """
-    if member is None and count == 1:
-        return 0
-    if member is None or member >= count:
-        between = f"--member 0 to {count - 1}" if count else "there is nothing to choose"
-        raise ConfigError(f"{where} holds {count} candidates: {between}")
-    return member
+    if not count:
+        raise ConfigError(f"{where} holds no candidate")
+    if member is None and count > 1:
+        raise ConfigError(f"{where} holds {count} candidates: --member 0 to {count - 1}")
+    if member is not None and member >= count:
+        raise ConfigError(f"{where} has members 0 to {count - 1}, not {member}")
+    return member or 0
 
 
 def encode_genome(layout: GenomeLayout, *given: Mapping[str, object]) -> Floats:

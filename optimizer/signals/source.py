@@ -18,12 +18,11 @@ from engine.certificate import data_hash
 from optimizer.errors import ConfigError
 from optimizer.evidence.expectation import ExpectedRecord
 from optimizer.evidence.judgement import (
-    Judgement,
+    choose_member,
     derive_member_verdict,
     derive_verdict,
     describe_expected,
     expect_member,
-    find_pick,
     read_judgement,
 )
 from optimizer.evidence.verdict import Verdict
@@ -134,8 +133,11 @@ class SignalSource:
             notes = [*self._note_corrected(chains)]
             if config.end is None and config.max_gap is None:
                 notes += _note_run_bars(store, task, result)
-            member = None if made is not None else self._find_member(store, result, judgement)
-            genome = None if member is None else newest_front(store).genomes[member]
+            member = genome = None
+            if made is None:
+                front = newest_front(store).genomes
+                member = choose_member(store, len(front), self._member)
+                genome = front[member]
         self._before = {chain.symbol: chain.bars for chain in chains}
         today = None
         if made is not None:
@@ -170,16 +172,6 @@ class SignalSource:
             step=None if today is None else today.step,
             notes=tuple(notes),
         )
-
-    def _find_member(self, store: RunStore, result: RunResult, judgement: Judgement | None) -> int:
-        """Number of the named member, or of the pick."""
-        pick = find_pick(result, judgement)
-        if pick is None:
-            raise ConfigError(f"run '{store.run_id}' has an empty front: there is no member")
-        member, count = pick.member if self._member is None else self._member, len(result.front)
-        if member >= count:
-            raise ConfigError(f"run '{store.run_id}' has members 0 to {count - 1}, not {member}")
-        return member
 
     def _note_corrected(self, chains: Sequence[TradeChain]) -> Iterator[str]:
         """A line for each symbol with closed bars that changed since the last reading."""

@@ -120,6 +120,16 @@ def compare(command, *runs):
     return command("runs", "compare", *runs, "--json").json["runs"]
 
 
+def test_a_run_without_a_member_is_its_pick(command, result):
+    """Every command takes it, and says so in a line."""
+    run, strengths = result["run"], [member["metrics"]["strength"] for member in result["front"]]
+    assert len(strengths) > 1
+    line = f"note: run {run}: member {np.argmax(strengths)} of its front, which is its pick"
+    for words in ("backtest", "signal", "portfolio", "runs export --as vectorbt"):
+        outcome = command(*words.split(), run, *["member.py"] * ("export" in words))
+        assert line in outcome.err.splitlines(), words
+
+
 def test_equal_and_different_runs_are_told_apart(command, result):
     """What they were asked, what they found, and who beats whom; limits make no other question."""
     count = len(result["front"])
