@@ -1,7 +1,6 @@
 """A run is verified by its digests, its front on the reference, and its candidates."""
 
 from dataclasses import replace
-from functools import reduce
 from pathlib import Path
 
 import numpy as np
@@ -39,29 +38,6 @@ def find_problems(run, individuals=1):
     return "; ".join(found.problems)
 
 
-def replacing(place, value):
-    """Put a value at a place such as ``front.0.genes``; a callable is given the one before."""
-    *way, last = [int(part) if part.isdecimal() else part for part in place.split(".")]
-
-    def change(payload):
-        inner = reduce(lambda found, part: found[part], way, payload)
-        before = inner[last]
-        inner[last] = value(before) if callable(value) else value
-        assert inner[last] != before, "nothing was changed"
-
-    return change
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["symbols", "schedule", "own file"])
-def test_an_honest_run_is_whole(recordings, tmp_path, monkeypatch, name):
-    """Its members and candidates reach their figures again."""
-    monkeypatch.chdir(tmp_path)
-    found = check(Path(recordings.copy(name)["path"]))
-    assert (found.problems, found.unchecked, found.is_whole) == ((), (), True)
-    assert found.certificate.mismatches == 0
-
-
 KINDS = {
     "lattice": {"search": "lattice", "steps": {"ema_fast": 60}},
     "empty front": {"min_trades": 100_000},
@@ -97,21 +73,6 @@ def test_members_that_the_reference_trades_otherwise_are_an_error(run, monkeypat
         check(run)
 
 
-FORGED = {
-    "front.0.metrics.trades": lambda value: value + 1,
-    "front.0.undefined": {"sharpe": "no trades"},
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("place", FORGED)
-def test_a_figure_that_a_member_does_not_reach_is_found(run, place):
-    """Digests made anew do not hide it from who has the bars."""
-    forge(run, "result", replacing(place, FORGED[place]))
-    assert find_problems(run, 0) == ""
-    assert "member " in find_problems(run)
-
-
 @pytest.mark.slow
 def test_a_candidate_that_does_not_reach_its_objectives_is_found(run):
     """The bars say so, though its generation is an older one, off the front."""
@@ -133,5 +94,5 @@ def test_a_hash_of_another_front_is_found_without_bars(run):
     """Members and hash stand in one result."""
     Path("bars.csv").unlink()
     assert find_problems(run, 0) == ""
-    forge(run, "result", replacing("front_hash", "0" * 64))
+    forge(run, "result", lambda payload: payload.update(front_hash="0" * 64))
     assert "the front's hash: recorded '000" in find_problems(run, 0)

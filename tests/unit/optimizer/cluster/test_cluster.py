@@ -34,13 +34,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("local:0", "local:9999", "local:x", "", "x", "udp://127.0.0.1:1"),
-        *("tcp://127.0.0.1", "tcp://a b:1", "tcp://127.0.0.1:65536"),
-    ],
-)
+@pytest.mark.parametrize("text", ["local:9999", "udp://127.0.0.1:1", "tcp://127.0.0.1:65536"])
 def test_what_is_no_address_is_refused(text):
     """By the flag."""
     with pytest.raises(ConfigError, match="--cluster"):

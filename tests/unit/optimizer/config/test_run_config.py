@@ -42,37 +42,18 @@ def test_defaults_and_choices_are_those_of_the_parts_that_they_reach():
     assert describe_allowed_values("keep") == f"one of {', '.join(KEEPS)}"
 
 
-COUNT, ETA, BYTES = "1 to 10,000,000", "1, 3, 7, 15, 31, 63", "512MiB"
-
-WRONG = {
-    "population": (COUNT, ["100", True, 1e3, 0, -5, 2.5, [128], 10**23, float("inf")]),
-    "generations": ("0 to 10,000,000", [-5, 1.0]),
-    "seed": ("0 to 9,223,372,036,854,775,807", [-1, 10**23]),
-    "fee_bp": ("0 to 10,000", [float("inf"), float("nan"), False, -0.1, 10**400]),
-    "risk_fraction": ("above 0, at most 1", [0]), "crossover_eta": (ETA, [20]),
-    "mutation_eta": (ETA, [True, 15.0]), "device": ("cuda:0,1", ["gpu"]),
-    "dedupe": ("true or false", [1, "yes"]), "keep": ("all, front, last", ["some"]),
-    "memory": (BYTES, ["much", 0]), "runs": ("folder", ["", "a\0b"]),
-    "objectives": ("text", [[1], 1]), "constraints": ("list", ["sharpe > 1"]),
-    "bounds": ("[low, high]", [3, {"a": [1]}, {"a": [1, 2, 3]}, {"a": True}, {"a": [1, True]}]),
-    "steps": ("step|finite", [3, {"a": "1"}]),
-}  # fmt: skip
+WRONG = [
+    *(("bounds", value) for value in (3, {"a": [1]}, {"a": [1, 2, 3]}, {"a": [1, True]})),
+    ("steps", 3), ("steps", {"a": "1"}), ("population", "x" * 10_000),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", WRONG)
-def test_wrong_values_are_refused_with_what_is_allowed(name):
-    """The message names the key and its range, and never repeats a whole file."""
-    allowed, values = WRONG[name]
-    for value in values:
-        with pytest.raises(ConfigError) as caught:
-            make_config({name: value}, where="here")
-        message = str(caught.value)
-        assert message.startswith(f"here: {name}")
-        assert any(word in message for word in allowed.split("|")), message
-    if name not in ("runs", "objectives", "tz"):
-        with pytest.raises(ConfigError) as caught:
-            make_config({name: "x" * 10_000}, where="here")
-        assert len(str(caught.value)) < 250
+@pytest.mark.parametrize(("name", "value"), WRONG)
+def test_a_wrong_value_is_refused_by_its_key_and_not_repeated_whole(name, value):
+    """Whatever a file or a program gives that no flag can."""
+    with pytest.raises(ConfigError, match=f"^here: {name}") as caught:
+        make_config({name: value}, where="here")
+    assert len(str(caught.value)) < 250
 
 
 @given(count=st.integers(0, 10**15 - 1))

@@ -44,9 +44,8 @@ from optimizer.grades import GRADES
 from optimizer.run.purposes import JUDGE, restore_task
 from optimizer.run.search import on_other_bars
 from optimizer.store import RunStore
-from optimizer.store.caveats import OPENED, RunAnswer
+from optimizer.store.caveats import OPENED
 from optimizer.store.listing import RunSummary, list_runs
-from optimizer.store.log import Reader
 from optimizer.store.result import load_result
 from optimizer.store.searches import SEARCHES, hash_goals, list_noted
 from tests.support.evidence import make_planted_market
@@ -136,22 +135,6 @@ def test_searches_on_these_bars_are_counted(tmp_path):
     # What was counted once stays counted, wherever the run is.
     shutil.rmtree(copy)
     assert judge_briefly(shutil.copytree(path, tmp_path / "elsewhere" / "copy")).searches == 2
-
-
-@pytest.mark.slow
-def test_runs_of_the_folder_are_opened_once(tmp_path, monkeypatch):
-    """However much is asked of them."""
-    other = recorded_run(tmp_path, NOISE, generations=1, end="2020-02-11")
-    path = recorded_run(tmp_path, NOISE, generations=1, seed=2)
-    opened, begin = [], Reader.__init__
-
-    def note(reader, folder):
-        opened.append(folder)
-        begin(reader, folder)
-
-    monkeypatch.setattr(Reader, "__init__", note)
-    assert judge_briefly(path).searches == 2
-    assert opened.count(other) == 1
 
 
 @pytest.mark.slow
@@ -282,20 +265,6 @@ def make_schedule(gone=""):
 def test_a_schedule_is_graded_by_its_own_account(result, gone, expected):
     """By its stitched trades, unless the account stood at nothing."""
     assert grade(replace(BEST, schedule=make_schedule(gone)), result) == expected
-
-
-def test_the_answer_is_that_of_the_pick(result):
-    """Recorded with the result, and with a judgement of the member that it names."""
-    pick = find_pick(result, None)
-    metrics = result.front[pick.member].metrics
-    growth, fall = metrics["cagr"], metrics["max_drawdown"]
-    own = RunAnswer(pick.strength, metrics["total_return"], pick.trades, growth, fall)
-    assert result.answer == own
-    other = (pick.member + 1) % len(result.front)
-    named = replace(BEST, pick=replace(BEST.pick, member=other, strength=1.25, trades=77))
-    answer, metrics = judge_by_hand(named, result).answer, result.front[other].metrics
-    assert (answer.strength, answer.trades) == (1.25, 77)
-    assert (answer.total_return, answer.cagr) == (metrics["total_return"], metrics["cagr"])
 
 
 def test_the_answer_is_of_a_member_whose_account_stands_and_of_all_its_trades(result):

@@ -59,29 +59,18 @@ def build_record(critical, spread):
 
 
 @pytest.mark.parametrize(
-    ("curve", "sentence"),
+    ("curve", "words"),
     [
         # Shares of 0.8 and 0.1 lie at 3 + log(4) and 3 - log(9).
-        (
-            (3.0, 1.0),
-            "an edge of 0.48 R a trade, 42 trades a year, would be found in 8 of 10 cases; below "
-            "0.08 R this search is blind.",
-        ),
-        (
-            (6.0, 1.0),
-            "an edge of 0.80 R a trade, 42 trades a year, would be found in 5 of 10 cases; below "
-            "0.38 R this search is blind.",
-        ),
-        (
-            (9.0, 1.0),
-            "no edge up to 0.80 R a trade, 42 trades a year, would be found: it is blind.",
-        ),
+        ((3.0, 1.0), ("an edge of 0.48 R a trade, 42 trades", "8 of 10", "below 0.08 R")),
+        ((6.0, 1.0), ("an edge of 0.80 R", "5 of 10", "below 0.38 R")),
+        ((9.0, 1.0), ("no edge up to 0.80 R",)),
     ],
 )
-def test_the_sentence_names_edges_of_the_curve(curve, sentence):
+def test_the_sentence_names_edges_of_the_curve(curve, words):
     """The edge that is found, between those measured, and below which nothing is."""
-    begin = "With these bars, this strategy and 512 x 100 "
-    assert build_record(*curve).describe() == begin + sentence
+    sentence = build_record(*curve).describe()
+    assert all(word in sentence for word in ("512 x 100", "blind", *words))
 
 
 def test_a_rate_follows_from_strength():

@@ -15,7 +15,6 @@ from optimizer.forecasts.skill import (
     Skill,
     SkillFigures,
     diebold_mariano,
-    long_run_variance,
     measure_skill,
     t_above,
 )
@@ -127,14 +126,6 @@ def test_diebold_mariano_of_one_bar_is_a_t_test():
     # Harvey's correction at horizon 1 is (N - 1) / N, which makes the variance that over N - 1.
     expected = scipy.stats.ttest_1samp(gains, 0, alternative="greater").pvalue
     assert diebold_mariano(gains, 1) == pytest.approx(expected, rel=1e-9)
-
-
-def test_newey_west_by_hand():
-    """Weights of Bartlett: 1, 2/3 and 1/3 at lags 0, 1 and 2."""
-    around = np.array([1.0, -2.0, 0.5, 1.5, -1.0])
-    lags = [float(around[k:] @ around[: 5 - k]) / 5 for k in range(3)]
-    expected = lags[0] + 2 * (2 / 3 * lags[1] + 1 / 3 * lags[2])
-    assert long_run_variance(around, 2) == pytest.approx(expected, rel=1e-14)
 
 
 def test_diebold_mariano_of_several_bars():

@@ -192,21 +192,6 @@ def test_windows_count_as_one_unless_asked_otherwise():
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("  max_drawdown<=30% ", "max_drawdown<=0.3"),
-        ("sharpe@worst > -1e-3", "sharpe@worst>-0.001"),
-        ("trades >= 100 soft", "trades>=100.0 soft"),
-        ("expectancy > 0 hard", "mean_r>0.0"),
-        ("cagr >= -0", "cagr>=0.0"),
-    ],
-)
-def test_constraints_are_read_into_one_form(text, expected):
-    """Whatever spaces, percent or case there are."""
-    assert parse_constraint(text).text == expected
-
-
-@pytest.mark.parametrize(
     ("text", "values", "misses"),
     [
         ("max_drawdown <= 0.25", [0.1, 0.25, 0.5, np.nan], [0.0, 0.0, 0.5, 1.0]),

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from data import Bars, DataError, Window
+from data import DataError, Window
 from data.point_in_time import DatedNumbers
 from engine.batch import Engine
 from optimizer.config.run_config import RunConfig
@@ -22,7 +22,6 @@ from tests.support.series import MINUTE_NS, START_NS, make_bars
 from tests.support.worlds import random_genomes
 
 LENGTHS = {"long": 3000, "short": 2000, "third": 2200}
-PRICES = ("open", "high", "low", "close", "volume")
 
 
 @pytest.fixture(scope="module")
@@ -63,19 +62,6 @@ def test_searched_bars_are_cut_into_parts(folder):
         load_markets(config(folder, end="1970-01-04", parts=1000))
 
 
-def test_held_out_bars_decide_nothing_that_the_search_sees(folder):
-    """With other prices there, every judgement has the same bits."""
-    task = prepare(config(folder, holdout="30%", min_trades=1), for_search=True)
-    genomes = random_genomes(task.spec, 40, seed=5)
-    other = replace(
-        task, markets=replace(task.markets, series=tuple(map(_redrawn, task.markets.series)))
-    )
-    assert other.markets.series[0].content_hash != task.markets.series[0].content_hash
-    first, second = (t.problem(t.engine()).evaluate(genomes) for t in (task, other))
-    for name in ("objectives", "violations", "failures"):
-        assert getattr(first, name).tobytes() == getattr(second, name).tobytes()
-
-
 def test_no_engine_holds_a_held_out_bar_before_the_search_ends(folder, tmp_path, monkeypatch):
     """Whatever a run evaluates, polish and certificate included, ends before those bars."""
     events = []
@@ -102,15 +88,6 @@ def test_the_full_engine_agrees_about_the_bars_that_were_searched(folder):
     assert full.shape[1] == 6
     assert full[:, :3].tobytes() == seen.tobytes()
     assert full[:, 3:, 0].sum() > 0
-
-
-def _redrawn(bars: Bars) -> Bars:
-    """The same bars with the last three tenths doubled in price."""
-    cut = len(bars) - int(len(bars) * 0.3)
-    columns = {name: np.array(getattr(bars, name)) for name in PRICES}
-    for column in columns.values():
-        column[cut:] *= 2.0
-    return replace(bars, **columns)
 
 
 @pytest.mark.parametrize(

@@ -29,9 +29,6 @@ from optimizer.store.listing import list_run_folders
 from optimizer.store.result import RunHeader
 from strategy import STRATEGIES
 from strategy.conditions import AllOf
-from strategy.expressions import GeneValue
-from strategy.forms import FromEntry
-from strategy.nodes import transform_nodes
 from tests.support.commands import write_market
 
 OWN = "own"
@@ -118,38 +115,12 @@ def condition(spec, place, **changes):
     return replace(spec, long=AllOf(tuple(parts)))
 
 
-def swap_genes(spec, one, other):
-    """A strategy in which two genes have changed their places."""
-    names = {one: other, other: one}
-
-    def change(node):
-        if isinstance(node, GeneValue) and node.gene.name in names:
-            return GeneValue(spec.layout.gene(names[node.gene.name]))
-        return node
-
-    parts = {part: getattr(spec, part) for part in ("long", "stop", "target", "max_hold")}
-    return replace(spec, **{part: transform_nodes(node, change) for part, node in parts.items()})
-
-
-def pairs(spec, *constraints):
-    """A strategy with other constraints between genes."""
-    return replace(spec, layout=replace(spec.layout, constraints=constraints))
-
-
 EDITS = {
     "relation": (condition(PUBLISHED, 0, relation=">"), "recorded '<', now '>'"),
-    "condition": (replace(PUBLISHED, long=AllOf(PUBLISHED.long.conditions * 2)),
-        "strategy.long.1: "),
-    "warm_up": (gene(PUBLISHED, "z_window", default=700), "warm_up_bars: recorded 671, now 699"),
-    "target": (swap_genes(PUBLISHED, "reward_r", "atr_stop_mult"), "now 'atr_stop_mult'"),
-    "default": (gene(PUBLISHED, "vol_z_min", default=2.5), "vol_z_min.default: recorded 2.0"),
-    "stop": (replace(PUBLISHED, stop=FromEntry(PUBLISHED.stop.distance)), "strategy.stop: "),
-    "constraint_gone": (pairs(PUBLISHED), "strategy.constraints"),
     "bound": (gene(PUBLISHED, "vol_z_min", high=4.5), "vol_z_min.high: recorded 4.0, now 4.5"),
     "order_of_genes": (
         replace(PUBLISHED, layout=replace(PUBLISHED.layout, genes=PUBLISHED.layout.genes[::-1])),
         "strategy.genes.ema_fast: "),
-    "version": (replace(PUBLISHED, version=PUBLISHED.version + 1), "strategy.version: "),
 }  # fmt: skip
 
 

@@ -142,16 +142,6 @@ def test_a_run_that_is_killed_as_soon_as_it_is_seen_was_begun_here(config, monke
         assert trust.is_begun_here(store)
 
 
-def test_the_way_to_go_on_remembers_more_generations(config):
-    """A run that was made longer and then stopped names its planned generations."""
-    begin(config.model_copy(update={"generations": 1}), Witness())
-    with pytest.raises(StoppedError, match=r"go on with: .* --resume \S+$"):
-        finish_run(only_run(config), Witness(stop_after=2), generations=GENERATIONS + 1)
-    (run,) = list_runs(Path(config.runs))
-    assert (run.planned, run.generations) == (GENERATIONS + 1, 3)
-    assert finish_run(only_run(config)).generation == GENERATIONS + 1
-
-
 def test_equal_fronts_beat_nothing(unbroken):
     """A run beside itself has all of the common front, and differs in nothing."""
     path, size = Path(unbroken.path), len(unbroken.front)

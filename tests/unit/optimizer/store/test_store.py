@@ -125,18 +125,6 @@ def test_a_run_is_finished_copied_and_gone_on_with(store, tmp_path):
         assert (read.status, read.verify()) == ("finished", [])
 
 
-def test_a_reader_beside_the_owner_sees_what_is_committed(store, tmp_path):
-    """It writes nothing."""
-    fill(store, 3)
-    with RunStore.open(tmp_path / RUN) as read:
-        assert_same_generation(make_generation(2), read.generation(2))
-        fill(store, 1, start=3)
-        assert_same_generation(make_generation(3), read.generation(3))
-        assert read.status == "running"
-        with pytest.raises(StoreError, match="not open for writing"):
-            read.record(make_generation(4))
-
-
 @pytest.mark.parametrize(
     ("run_id", "options", "word"), [(RUN, {}, "exists"), ("b", {"keep": "some"}, "'some'")]
 )

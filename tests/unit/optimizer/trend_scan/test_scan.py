@@ -24,8 +24,6 @@ from optimizer.trend_scan.scan import Ways, build_key, scan_series
 from tests.support.worlds import make_bars
 
 DEFAULTS = ScanParams({})
-BOUNDS = (DEFAULTS.high, DEFAULTS.low)
-
 REAL = ("aapl_1h", "bifiusdt_5m", "btcusdt_1h", "gbpjpy_1h", "spy_1m", "uniusdt_15m")
 PIECES = (17, 17, 17, 16, 16, 16)
 PIECE_BARS = 1500
