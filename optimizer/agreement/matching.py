@@ -176,9 +176,8 @@ def match(theirs: PlacedTrades, ours: PlacedTrades, unit: float) -> tuple[Flags,
     """Trades [K] of a list, and of a ledger [L], that have an equal one in the other.
 
     Equal are side, both bars, and both prices to half a unit: to as many digits as the list has.
-    A trade that is still open there is equal by its entry to one that is over no earlier. One that
-    is open here, and that the list does not begin, has an equal where the list has no open trade:
-    it lists what is closed.
+    A trade still open there is equal by its entry to one that ends no earlier. A trade open here,
+    absent from the list, has an equal where the list has no open trade: it has closed ones alone.
     """
     in_theirs, in_ours = np.zeros(len(theirs), bool), np.zeros(len(ours), bool)
     waiting: dict[tuple[int, int], list[int]] = {}

@@ -309,8 +309,8 @@ class RowKind(NamedTuple):
 def read_pairs(table: Table, low: float, high: float, where: str) -> TradeList | None:
     """Trades of a table with two rows each; None of another table.
 
-    `low` and `high` are the bars' lowest and highest price. Where entries or longs cannot be told
-    from exits and shorts, the table is refused.
+    `low` and `high` are the bars' lowest and highest price. Where entries or longs look like
+    exits or shorts, the table is refused.
     """
     names = [name for name in dict.fromkeys(table.names) if name]
     number = next((name for name in names if counts_trades(table.column(name))), None)

@@ -92,7 +92,7 @@ def _read_csv(text: str, where: str) -> Table:
 
 
 def _build_table(rows: Sequence[Sequence[str]], where: str) -> Table:
-    """Table of rows, the first of which with a cell names the columns."""
+    """Table of rows; the first row with a cell names the columns."""
     filled = [
         (number, [cell.strip() for cell in row])
         for number, row in enumerate(rows, start=1)

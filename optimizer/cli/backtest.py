@@ -37,7 +37,7 @@ def backtest_individual(  # noqa: PLR0913 - one argument a flag
     plot: Annotated[Path | None, option("--plot", "Draw it as a page, .html.", "FILE")] = None,
     as_json: shared.AsJson = False,
 ) -> None:
-    """Backtest one candidate: the strategy's default genes unless others are given."""
+    """Backtest one candidate, by default with the strategy's default genes."""
     from optimizer import api
     from optimizer.cli.result import print_backtest, print_ends
     from optimizer.run.backtest import build_ledger_table

@@ -39,7 +39,7 @@ MOST_CORNERED = 6
 
 
 def print_strategy(console: Lines, task: Task) -> None:
-    """Print what a strategy does on some bars with its default genes, by both engines."""
+    """Print rows, conditions and trades of default genes on some bars, by both engines."""
     strategy = task.spec
     console.say(f"{strategy.name}: {strategy.summary}")
     console.say(format_count(len(strategy.layout), "gene"))
@@ -63,7 +63,7 @@ def _print_parts(console: Lines, strategy: Strategy) -> None:
 
 
 def _read_clock(strategy: Strategy) -> Iterator[str]:
-    """Minutes of the day that are written out, as a clock shows them: 930 may be meant as 9:30."""
+    """Written minutes of the day as a clock shows them: 930 may stand for 9:30."""
     for node in walk(strategy):
         if isinstance(node, Compare):
             sides = [(node.left, node.right), (node.right, node.left)]

@@ -1,4 +1,4 @@
-"""config: what a run would be asked for, as a file."""
+"""config: the settings of a run, as a file."""
 
 import typer
 

@@ -17,7 +17,7 @@ app = command_group("Look at bars, check and keep them.")
 @app.command("show", cls=Sectioned)
 @config_flags(*DATA)
 def show_bars(specs: Specs = None, *, flags: dict[str, object], as_json: AnyJson = False) -> None:
-    """What bars hold: their range, gaps, quirks, a small chart and their hash."""
+    """Show range, gaps and quirks of bars, a small chart and their hash."""
     from optimizer.cli.data_tables import print_series
     from optimizer.run.markets import load_series
 

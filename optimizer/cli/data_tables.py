@@ -118,7 +118,7 @@ def print_inspected(inspected: Sequence[Inspection], *, as_json: bool) -> None:
 
 
 def list_remarks(bars: Bars | None, about: str = "") -> list[str]:
-    """Quirks and notes of a series, a line each, about one that is named; none of refused bars."""
+    """Quirks and notes of a series, a line each, under a name; none of refused bars."""
     if bars is None:
         return []
     quirks = [f"quirk: {about}{quirk}" for quirk in quirks_of(bars)]

@@ -15,7 +15,7 @@ app = single_command()
 @app.command("doctor")
 @taking(cluster=CLUSTER)
 def look_around(*, cluster: Address | None, as_json: AsJson = False) -> None:
-    """Say what was found on this machine, or on each worker, and why a GPU is not used."""
+    """Show the parts of this machine, or of each worker, and why a GPU is not used."""
     from optimizer.cli.machine_facts import build_workers_table, collect_machine_facts
 
     if cluster is None:

@@ -80,7 +80,7 @@ def config_flags(
 
     `names` are fields of `RunConfig`, in the order in which help shows them; `descriptions` are
     help texts of fields by which this command means something narrower. The command receives
-    ``flags``, a dict of the fields that were given; and `others`, as of `taking`.
+    ``flags``, a dict of the fields on the line; and `others`, as of `taking`.
     """
     narrower = descriptions or {}
     parameters = [_parameter(name, narrower.get(name)) for name in names]
@@ -200,7 +200,7 @@ def _strategy_names(incomplete: str) -> list[str]:
 
 
 def _complete_among(choices: Sequence[str]) -> Callable[[str], list[str]]:
-    """Those of some words that begin so."""
+    """Completion: the words that begin so."""
     return lambda incomplete: [word for word in choices if word.startswith(incomplete)]
 
 

@@ -1,4 +1,4 @@
-"""forecast: fit a model walk-forward, keep what it forecasts as a file, and say how good it was."""
+"""forecast: fit a model walk-forward, keep its forecasts as a file, and say how good they were."""
 
 import inspect
 from dataclasses import fields, replace

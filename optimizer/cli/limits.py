@@ -58,7 +58,7 @@ def explain_limit(error: BaseException) -> str | None:
 
 
 def _has_folder() -> bool:
-    """True if the folder in which this process works is there."""
+    """True if this process's working folder exists."""
     try:
         return bool(os.getcwd())
     except FileNotFoundError:

@@ -37,7 +37,7 @@ def serve_agent(
         option("--trust-python", "Let an agent write any Python, which runs with your rights."),
     ] = False,
 ) -> None:
-    """Let an agent describe bars, check, backtest and search ideas, and judge what it finds.
+    """Let an agent describe bars, check, backtest and search ideas, and judge runs.
 
     It speaks the Model Context Protocol over stdin and stdout, until they are closed. The agent
     reads no bars but these, writes into no folder but that of runs, and cannot open held-out bars.

@@ -100,7 +100,7 @@ def stop_now(received: int, frame: FrameType | None) -> None:
 
 
 def _is_compiling(frame: FrameType | None) -> bool:
-    """True if the compiler of loops runs, which drops what is raised while it calls Python.
+    """True if the compiler of loops runs, which drops errors that are raised while it calls Python.
 
     The loop would be half there, and end the process when it is called.
     """
@@ -150,9 +150,9 @@ def handle_signals(handler: Callable[[int, FrameType | None], None]) -> Iterator
 
 @contextlib.contextmanager
 def interrupt_again() -> Iterator[None]:
-    """Interrupt once more what was interrupted while Python freed an object, in this context.
+    """Interrupt once more after an interruption while Python freed an object.
 
-    Python prints what is raised there and goes on, so that Ctrl-C would be lost.
+    Python prints an error there and goes on, so that Ctrl-C would be lost.
     """
     hook = sys.unraisablehook
     is_over = threading.Event()

@@ -52,7 +52,7 @@ def check_goal(
     *,
     flags: dict[str, object],
 ) -> None:
-    """Say what an objective or a constraint makes of candidates drawn at random."""
+    """Try an objective or a constraint on candidates drawn at random."""
     import numpy as np
 
     from optimizer.goals.constraints import find_constraint

@@ -38,8 +38,8 @@ def measure_search(
 ) -> None:
     """Find out how large an edge a search would find on these bars, and below which it is blind.
 
-    Edges are planted into shuffled copies of the bars, each of which is searched. Every search is
-    recorded: whoever stops it goes on later.
+    Edges are planted into shuffled copies of the bars, and each copy is searched. Every search is
+    recorded: after a stop the same command goes on.
     """
     from optimizer import api
     from optimizer.cli.report import say_report

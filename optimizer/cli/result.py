@@ -307,7 +307,7 @@ def result_json(result: RunResult, judgement: Judgement | None) -> Mapping[str, 
 
 
 def print_result(result: RunResult, judgement: Judgement | None, *, is_whole: bool) -> None:
-    """Print the front, its certificate and where it is recorded; `print_answer` follows.
+    """Print the front, its certificate and its folder; `print_answer` follows.
 
     With `is_whole` all members, else `SHOWN_MEMBERS` of them.
     """
@@ -340,7 +340,7 @@ def format_fact(fact: Fact) -> str:
 
 
 def _is_stitched(judgement: Judgement | None) -> bool:
-    """Whether the verdict is about the account of all steps of a schedule."""
+    """True if the verdict is about the account of all steps of a schedule."""
     return judgement is not None and judgement.schedule is not None
 
 

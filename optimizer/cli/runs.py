@@ -1,4 +1,4 @@
-"""runs: list, show, label, export, compare, check and delete what was recorded."""
+"""runs: list, show, label, export, compare, check and delete records."""
 
 import sys
 from contextlib import ExitStack
@@ -123,7 +123,7 @@ def show_run(
     ] = False,
     as_json: shared.AsJson = False,
 ) -> None:
-    """What a run found; or one member of its front in full, or what its genes explain."""
+    """Show a run's result; or one member of its front in full, or the weight of its genes."""
     from optimizer.cli.run_texts import print_importance, print_member, print_run
     from optimizer.store import find_run
 
@@ -177,7 +177,7 @@ def export_run(  # noqa: PLR0913 - one argument a flag
     ] = False,
     trust: shared.Trust = False,
 ) -> None:
-    """Write what a run recorded to a file, exactly; or a member as another platform's program."""
+    """Write a run's record to a file, exactly; or a member as another platform's program."""
     from optimizer.cli.run_texts import write_program, write_table
     from optimizer.run.trust import find_trusted
 
@@ -209,7 +209,7 @@ def compare_recorded(
     runs: shared.Runs = Path("runs"),
     as_json: shared.AsJson = False,
 ) -> None:
-    """Say how runs differ, and whose front is better."""
+    """Show how runs differ, and which front is better."""
     from optimizer.cli.run_texts import print_comparison
     from optimizer.evidence.judgement import read_opened_result
     from optimizer.report.summary import describe_outcome
@@ -244,7 +244,7 @@ def remove_run(
     runs: shared.Runs = Path("runs"),
     yes: Annotated[bool, option("--yes", "Do it; there is no way back.")] = False,
 ) -> None:
-    """Remove a run from the disk; only with --yes, and never one that is being recorded."""
+    """Remove a run from the disk; only with --yes, and never during its search."""
     from data.errors import list_some
     from optimizer.store import delete_run, find_run, list_foreign_files, list_run_files
     from optimizer.store.listing import sweep_drafts

@@ -1,4 +1,4 @@
-"""scan: the class of every symbol now, since when, and what has changed."""
+"""scan: the class of every symbol now, since when, and its changes."""
 
 from pathlib import Path
 from typing import Annotated, Literal, cast
@@ -87,7 +87,7 @@ def scan_symbols(  # noqa: PLR0913 - one argument a flag
 
 
 def _name_page(text: str | None) -> tuple[str, Path | None]:
-    """The symbol and the page of ``SYMBOL=FILE``; no page where nothing is given."""
+    """The symbol and the page of ``SYMBOL=FILE``; no page without a text."""
     if text is None:
         return "", None
     symbol, _, file = text.rpartition("=")

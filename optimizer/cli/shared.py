@@ -74,7 +74,7 @@ def command_group(text: str) -> typer.Typer:
 
 
 def explain_missing(error: ModuleNotFoundError, extra: str) -> ConfigError:
-    """Which package is missing, and what installs it."""
+    """Error with the missing package, and the command that installs it."""
     text = f"{error.name} is not installed: pip install 'exhaustion-optimizer[{extra}]'"
     return ConfigError(text)
 

@@ -63,9 +63,9 @@ def tell_signal(  # noqa: PLR0913 - one argument a flag
 ) -> None:
     """Say where a run stands on the newest closed bars: flat, enter, order, full, in a trade.
 
-    It places no order, and says what is needed to place one: side, type, price, stop, targets,
+    It places no order, and says all that one needs: side, type, price, stop, targets,
     size, until when. Exit code: 0 nothing to do, 10 a position is open, 11 something is due at
-    the next open; 6 nothing is, and the bars of a symbol are stale or it was never searched.
+    the next open; 6 nothing, and the bars of a symbol are stale or it was never searched.
     """
     from optimizer import api
     from optimizer.signals.source import list_new_notes, read_clock
@@ -97,7 +97,7 @@ def tell_signal(  # noqa: PLR0913 - one argument a flag
 
 
 def _print_signal(console: "Lines", signal: "Signal", changed: Collection[str] | None) -> None:
-    """Print a signal; of one that is watched only symbols that `changed`, None for the first."""
+    """Print a signal; behind the first of a watch only the symbols that `changed`."""
     from optimizer.cli.result import print_verdict
     from optimizer.report.summary import describe_verdict
     from optimizer.signals import words

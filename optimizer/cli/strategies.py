@@ -1,4 +1,4 @@
-"""strategies: list those that ship, all words of the language, and begin one of your own."""
+"""strategies: list the shipped ones, all words of the language, and begin one of your own."""
 
 from pathlib import Path
 from typing import Annotated
@@ -79,7 +79,7 @@ def check_strategy(
     *,
     flags: dict[str, object],
 ) -> None:
-    """Say what is wrong with a strategy, or what it does with its default genes."""
+    """Show the mistakes of a strategy, or its trades with its default genes."""
     from optimizer.cli.check import print_strategy
     from optimizer.run.task import prepare
     from optimizer.search.compiling import compile_in_background

@@ -1,4 +1,4 @@
-"""watch: whether a run's new trades are worse than those that it is judged by."""
+"""watch: a run's new trades beside the judged ones."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def watch_drift(
     trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
-    """Hold a run's trades since its bars against those that it is judged by, and record it.
+    """Compare a run's trades since its bars with the judged ones, and record the result.
 
     Exit code: 0 no alarm, 12 an alarm: the new ones are worse, however often one looked.
     """

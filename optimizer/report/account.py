@@ -49,7 +49,7 @@ def equity_curve(
 
     `accounts` names each window's market, [W]; `risk_fraction` is what one R is worth. [K + 1]
     at the time of each exit bar; of trades that end together those of the first market come first.
-    One that is over after another comes no earlier, where the account sizes them from cash.
+    A later end comes no earlier, where the account sizes trades from cash.
     """
     if trades.steps is None:
         _, owner = factorize_names(accounts)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Charts(FrontCharts, SearchCharts, AccountCharts, PriceCharts, ResultCharts, EvidenceCharts):
-    """Charts of one run by what they show; ``run.plot`` has each as a figure of plotly.
+    """Charts of one run by name; ``run.plot`` has each as a figure of plotly.
 
     >>> from optimizer import load_run
     >>> figure = load_run(example).plot.front()

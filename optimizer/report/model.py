@@ -68,7 +68,7 @@ class Chosen:
 
 
 def choose_members(run: Tables, member: int | None) -> Chosen:
-    """Decide which members matter: the one asked for, the pick, the knee, the best of each."""
+    """Decide which members matter: the named one, the pick, the knee, the best of each."""
     roles: dict[int, list[str]] = {run.knee(): ["the knee: closest to the best of everything"]}
     for o, objective in enumerate(run.objectives):
         roles.setdefault(int(run.minimised[:, o].argmin()), []).append(f"best {words(objective)}")
@@ -286,8 +286,8 @@ def _build_details(run: Tables, trades: Mapping[int, Trades]) -> Plain:
 def _load_within_room(run: Tables, chosen: Chosen) -> Iterator[tuple[int, Trades]]:
     """Members and their trades, the most wanted first, until the page is full.
 
-    Twice as many are asked for each time, as far as there is room: an engine whose series memory
-    does not hold together reads all of them anew each time.
+    Each step takes twice as many, as far as the page has room: an engine reads series larger
+    than its memory anew at each step.
     """
     room, longest, step, at = MOST_TRADES, 1, 1, 0
     order = chosen.order[: min(MOST_DETAILED, max(MOST_LEDGERS // len(run.windows), 1))]

@@ -72,7 +72,7 @@ LEVEL = 6
 
 @takes_plain(ConfigError)
 def write_report(run: Tables, path: Path | None = None, member: int | None = None) -> Path:
-    """Write a run's report; into the run's own directory unless a path is given.
+    """Write a run's report, by default into the run's own directory.
 
     It opens at the pick, or at the knee of a run that is not finished, unless a member is named.
 

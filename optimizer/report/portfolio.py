@@ -75,7 +75,7 @@ def _render_static(result: PortfolioResult) -> Mapping[str, object]:
 
 
 def _list_tiles(result: PortfolioResult) -> Iterator[tuple[str, str, str]]:
-    """Name, value and meaning of metrics of the account, as far as they are there."""
+    """Name, value and meaning of the account's known metrics."""
     for name in TILES:
         value = result.metrics.get(name)
         if value is not None:

@@ -1,4 +1,4 @@
-"""A run, or one candidate, with everything that can be asked of it; runs compared."""
+"""A run, or one candidate, with its tables, charts and trades; runs compared."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -91,7 +91,7 @@ class Run(Tables):
         """Every point of a lattice, or every candidate still on record: genes, metrics, failure.
 
         They are evaluated anew on the bars that were searched. An undefined metric is NaN;
-        ``infeasible`` is why a candidate is none, empty where it is one.
+        ``infeasible`` is the reason of an infeasible candidate, else empty.
 
         >>> from optimizer import load_run
         >>> run = load_run(example)
@@ -110,7 +110,7 @@ class Run(Tables):
     def grid(self, x: str, y: str, metric: str = "strength") -> "pd.DataFrame":
         """A metric over two genes, of all feasible candidates in a cell the best.
 
-        The data of `plot.heatmap`. What the search strove for is read from the record; any other
+        The data of `plot.heatmap`. Objectives are read from the record; any other
         metric of `engine.accounts.metrics.METRICS`, and those of a lattice, are evaluated anew.
         Columns are values of the gene x, rows those of y; of a gene with many values they are
         middles of ranges. NaN where no feasible candidate has the metric.

@@ -1,4 +1,4 @@
-"""Summary of a result: facts on what was asked, found and believed, and the next step, told once.
+"""Summary of a result: facts on question, finds, belief and the next step, each once.
 
 Terminal, page, notebook and JSON show these facts; `optimizer.report.facts` adds those that need
 bars, or the whole record.
@@ -194,7 +194,7 @@ def _describe_seconds(result: RunResult) -> str:
 
 
 def _describe_diversity(result: RunResult) -> str:
-    """Sentence where the bounds allowed fewer individuals than were asked for; else empty."""
+    """Sentence where the bounds allowed fewer individuals than planned; else empty."""
     evaluated, wanted = result.individuals, result.population
     if result.search == "lattice" or evaluated >= wanted:
         return ""
@@ -220,7 +220,7 @@ def _list_missing(result: RunResult, judgement: Judgement) -> Iterator[Weighed]:
 
 
 def _list_closed(result: RunResult, grade: str) -> Iterator[Fact]:
-    """Held-out bars that nobody opened, and whether to look at them: of a front to drop, no."""
+    """Held-out bars still closed, and whether to look at them: not for a front to drop."""
     if result.data.held_out_bars and all(member.held_out is None for member in result.front):
         closed = format_count(result.data.held_out_bars, "bar")
         closed += " held out, which nobody has looked at"

@@ -123,7 +123,7 @@ def _load_population(store: RunStore, summary: GenerationSummary) -> tuple[Popul
 
 
 def _median(objectives: Floats) -> Floats:
-    """Of each column; infinite where no number holds the sum of the two in the middle."""
+    """Median of each column; infinite where no number holds the sum of the middle two."""
     with np.errstate(over="ignore"):
         return np.asarray(np.median(objectives, axis=0), np.float64)
 
@@ -137,7 +137,7 @@ class Tables:
     """A recorded run.
 
     A *member* is a row of the front: 0 is the best in the first objective, as in the table that
-    `evolve` prints. Bars are loaded and trades found only when something asks for them.
+    `evolve` prints. Bars are loaded and trades found at first use.
 
     Args:
         path: Directory of the run.
@@ -401,9 +401,9 @@ class Tables:
         return pd.DataFrame(summarize_sides(trades, self.series, ~trades.is_held_out))
 
     def program(self, member: int, platform: str = "backtesting.py") -> str:
-        """A member as a program of another platform, with what differs there at its head.
+        """A member as a program of another platform, with the differences at its head.
 
-        A platform is named as ``runs export --as`` does. `ConfigError` where it cannot say what the
+        A platform is named as ``runs export --as`` does. `ConfigError` where it cannot trade as the
         member does.
         """
         from optimizer.export.programs import build_program

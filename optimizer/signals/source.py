@@ -90,7 +90,7 @@ SINCE_READING = "since the last reading"
 class SignalSource:
     """Reads the state of a member; bars of the reading before are remembered.
 
-    Without a number it is the pick, or today's genes of a schedule, of which a due search is made
+    Without a number it is the pick, or today's genes of a schedule, whose due search is made
     if it `may_search`. `flags` say where the data is now, and how it is read.
     """
 

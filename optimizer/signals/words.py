@@ -68,7 +68,7 @@ def list_warnings(states: Sequence[SymbolState], now: str) -> Iterator[str]:
 
 
 def describe_genes(signal: Signal) -> Iterator[str]:
-    """Whose genes these are; of a schedule since when, and until when."""
+    """Source of the genes; of a schedule since when, and until when."""
     if signal.step is None:
         yield f"member {signal.member} of run {signal.run}, {signal.strategy}"
         if signal.outlook:
@@ -104,7 +104,7 @@ def describe_state(state: SymbolState) -> Iterator[str]:
 
 
 def describe_order(state: SymbolState) -> str:
-    """What to place at a broker now, with size and prices, in one line; ``nothing`` for nothing."""
+    """The order to place at a broker now, with size and prices, in one line; else ``nothing``."""
     trade, parts = state.trade, []
     entries = () if state.entry is None else (state.entry,)
     fills: tuple[SignalEntry | SignalOrder, ...] = (*entries, *state.orders)
@@ -203,7 +203,7 @@ def _describe_order(order: SignalOrder) -> Iterator[str]:
 
 
 def _name_deal(fill: SignalFill) -> str:
-    """What to do, such as ``buy (long, closes the trade and turns it)``."""
+    """Action, such as ``buy (long, closes the trade and turns it)``."""
     closes = ", closes the trade and turns it" if fill.reverses else ""
     return f"{'buy' if fill.side == 'long' else 'sell'} ({fill.side}{closes})"
 

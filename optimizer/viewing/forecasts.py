@@ -46,7 +46,7 @@ def read_folder_signature(folder: Path) -> Signature:
 def make_list_page(folder: Path) -> bytes:
     """The forecasts of a folder, and a sentence for each that cannot be read.
 
-    Each counts what was fitted beside it, so that numbers of others may say too much without it.
+    Each counts the fits beside it, so that numbers of others may promise too much without it.
     """
     (records, unread), rows = list_records(folder), []
     problems = list(unread.values())

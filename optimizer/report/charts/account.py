@@ -74,7 +74,7 @@ class AccountCharts(RunCharts):
     """Charts of the accounts of a run's members, and of the answer."""
 
     def answer(self) -> Chart:
-        """Equity of the pick, shaded where it was tested in folds and held out.
+        """Equity of the pick, bars of folds and held-out bars shaded.
 
         Of a run with a schedule that of all its steps, which its verdict is about. Beside it buying
         and holding at the same volatility.

@@ -88,7 +88,7 @@ class ResultCharts(RunCharts):
         return _draw_groups(trades, *GROUPS[group])
 
     def costs(self, member: int) -> Chart:
-        """Costs of a member's trading in-sample, and at which of them nothing would be left."""
+        """Costs of a member's trading in-sample, and the cost that leaves nothing."""
         trades, costs = self._trades(member), self._run.task.costs
         chosen = ~trades.is_held_out
         facts, has_trades = compute_cost_facts(trades, chosen, costs), bool(chosen.any())
