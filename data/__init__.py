@@ -15,7 +15,7 @@ from data.inspection import (
 from data.load import load_bars
 from data.providers import PROVIDERS, expand_spec
 from data.resample import cut_at_gaps, join_bars, resample
-from data.save_parquet import keep_bars
+from data.save_bars import keep_bars
 from data.table import FetchOptions, LoadOptions
 from data.timeframe import format_timeframe, infer_timeframe, parse_timeframe
 

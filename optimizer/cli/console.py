@@ -66,12 +66,13 @@ def stderr() -> Lines:
 def plain_table(
     *headings: str, right: Collection[str] = (), title: str = "", is_folded: bool = False
 ) -> Table:
-    """A table without lines; texts that are too long are folded or else cut."""
+    """A table without lines; too long texts are folded or cut, names under no heading are dim."""
     table = Table(title=title or None, title_justify="left", box=None)
     for heading in headings:
         is_right = heading in right
         overflow: OverflowMethod = "fold" if is_folded and not is_right else "ellipsis"
         table.add_column(heading, justify="right" if is_right else "left", overflow=overflow)
+    table.columns[0].style = "" if headings[0] else "dim"
     return table
 
 
@@ -102,11 +103,8 @@ def facts_table(facts: Mapping[str, object]) -> Table:
 
 def columns_table(columns: Mapping[str, Mapping[str, str]], title: str) -> Table:
     """Texts by column and by name; headings are shown where there is more than one column."""
-    is_headed = len(columns) > 1
-    table = Table(title=title or None, title_justify="left", box=None, show_header=is_headed)
-    table.add_column(style="dim")
-    for heading in columns:
-        table.add_column(heading, overflow="fold")
+    table = plain_table("", *columns, title=title, is_folded=True)
+    table.show_header = len(columns) > 1
     for name in next(iter(columns.values())):
         table.add_row(name, *(column[name] for column in columns.values()))
     return table

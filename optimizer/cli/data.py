@@ -96,7 +96,7 @@ def import_files(
     from data import join_bars, keep_bars, load_bars
     from data.bars import check_symbol
     from data.files import is_input, note_input
-    from data.save_parquet import file_name
+    from data.save_bars import file_name
     from optimizer.cli.data_tables import describe_bars, list_remarks, print_imported
     from optimizer.run.sources import load_options, named_specs
 

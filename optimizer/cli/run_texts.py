@@ -10,7 +10,15 @@ from rich.table import Table
 
 from data.shell import write_command
 from optimizer.atomic_write import write_output
-from optimizer.cli.console import Lines, facts_table, format_csv, format_json, print_json, stdout
+from optimizer.cli.console import (
+    Lines,
+    facts_table,
+    format_csv,
+    format_json,
+    plain_table,
+    print_json,
+    stdout,
+)
 from optimizer.cli.result import (
     importance_tables,
     print_answer,
@@ -281,20 +289,17 @@ def _build_comparison(
     outcomes: Sequence[Mapping[str, str]],
     objectives: Sequence[str],
 ) -> Table:
-    table = Table(box=None)
-    table.add_column("", style="dim")
-    for run in comparisons:
-        table.add_column(run.run, justify="right")
+    names = [run.run for run in comparisons]
+    table = plain_table("", *names, right=names)
     for label, cells in (*compare_side_by_side(comparisons, objectives), *align_outcomes(outcomes)):
         table.add_row(label, *cells)
     return table
 
 
 def _build_beaten_table(comparisons: Sequence["RunComparison"]) -> Table:
-    table = Table(box=None, title="Share of a front that another beats", title_justify="left")
-    table.add_column("", style="dim")
-    for run in comparisons:
-        table.add_column(f"of {run.run}", justify="right")
+    headings = [f"of {run.run}" for run in comparisons]
+    title = "Share of a front that another beats"
+    table = plain_table("", *headings, right=headings, title=title)
     for index, run in enumerate(comparisons):
         shares = (
             "-" if index == other else f"{share:.0%}" for other, share in enumerate(run.beaten)

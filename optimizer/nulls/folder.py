@@ -18,7 +18,7 @@ from data.bars import Bars, Window
 from data.checks import VALUES
 from data.files import taking_turns
 from data.load import load_bars
-from data.save_parquet import FORMS, write_foreign
+from data.save_bars import FORMS, write_foreign
 from data.table import LoadOptions
 from optimizer.atomic_write import write_whole
 from optimizer.errors import ConfigError, StoreError
@@ -67,7 +67,7 @@ class Manifest(Payload):
 
     what = MANIFEST
 
-    form: str  # of `data.save_parquet.FORMS`
+    form: str  # of `data.save_bars.FORMS`
     series: tuple[SeriesFact, ...]
     seed: int
     keep: Keep
