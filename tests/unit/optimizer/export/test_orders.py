@@ -60,6 +60,28 @@ ORDERED = {
 }  # fmt: skip
 """What programs of backtesting.py and of TradingView can say of orders, ladders and later exits."""
 
+SAID_IN_FULL = {
+    **ORDERED,
+    "straddle that reverses": {
+        "long": UP, "short": w.close > 0, "reverse": True, "stop": w.share(0.04), **CENT,
+        "entry": w.by_side(w.stop_at(w.highest(w.high, 5), 4), w.stop_at(w.low, 2)),
+        "targets": [(w.r_multiple(1), 0.3), (w.r_multiple(2), 0.3)], "break_even": w.after_leg(1),
+        "slippage": w.by_side(w.ticks(2), w.bp(3)), "named_stops": True,
+        "trail": w.trail(w.share(0.05), 1)},
+    "limits that reverse": {
+        **DIPS, **CENT, "reverse": True, "exit_long": DOWN & STRONG, "stop": w.share(0.06),
+        "entry": w.by_side(w.limit_at(w.close - 0.2 * RANGE, 9, through=1),
+                           w.limit_at(w.close + 0.2 * RANGE, through=3)),
+        "cancel": w.crosses_above(w.close, w.sma(w.close, 30)), "cooldown": 4, "delay": 1,
+        "targets": [(w.share(0.02), 0.5), (w.share(0.3), 0.5)], "slippage": w.price(0.1 * RANGE)},
+    "one side rests": {
+        "long": w.close > w.open, "short": DOWN & STRONG, "reverse": True,
+        "entry": w.by_side(w.limit_at(w.low, 2), None), "exit_short": UP & WEAK,
+        "stop": w.from_entry(3 * RANGE), "target": w.r_multiple(2),
+        "session": w.session_exit(1200), "max_hold": 40},
+}  # fmt: skip
+"""The same, and what a program of vectorbt can say beside."""
+
 IN_PINE = {
     **ORDERED,
     "slipped": {**ORDERED["ladder of orders"], "slippage": w.ticks(2)},
@@ -83,8 +105,8 @@ def trade(spec, path, **costs):
 
 @lru_cache
 def trade_named(name, path):
-    """The same of one of `ORDERED`."""
-    return trade(w.strategy("Ordered.", name=name, **ORDERED[name]), path)
+    """The same of one of `SAID_IN_FULL`."""
+    return trade(w.strategy("Ordered.", name=name, **SAID_IN_FULL[name]), path)
 
 
 @pytest.mark.filterwarnings("ignore:DatetimeIndex.dayofweek")
@@ -121,7 +143,7 @@ def test_backtesting_py_fills_orders_as_the_run(name, market):
 
 
 @pytest.mark.usefixtures("vectorbt_library")
-@pytest.mark.parametrize("name", [*ORDERED, "late"])
+@pytest.mark.parametrize("name", [*SAID_IN_FULL, "late"])
 def test_vectorbt_trades_orders_as_the_run(name, market):
     """Every trade and every target in every bit, and what its account comes to.
 
@@ -129,7 +151,7 @@ def test_vectorbt_trades_orders_as_the_run(name, market):
     may enter a bar later than the strategy.
     """
     if name == "late":
-        spec = w.strategy("Late.", name=name, **ORDERED["reverse"] | {"reverse": None})
+        spec = w.strategy("Late.", name=name, **SAID_IN_FULL["reverse"] | {"reverse": None})
         task, ours = trade(spec, market, entry_delay=1)
     else:
         task, ours = trade_named(name, market)

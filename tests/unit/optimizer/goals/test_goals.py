@@ -291,11 +291,6 @@ def test_genes_at_their_bounds_are_counted():
 BARS = make_planted_market(3, 1500, 6)
 
 
-def make_goals(text, min_trades=5):
-    """Goals of named objectives."""
-    return Goals(parse_objectives(text), min_trades)
-
-
 @pytest.fixture(scope="module")
 def task():
     """A search that prizes strength with its neighbours, on a small market."""
@@ -322,7 +317,7 @@ def alone(problem, genomes):
 @pytest.mark.parametrize("text", ["strength@near", "max_drawdown@near", "trades:min@near"])
 def test_the_worst_quarter_decides(task, text):
     """The ceil(m / 4)-th worst of a member and its neighbours, one member at a time."""
-    goals = make_goals(text)
+    goals = Goals(parse_objectives(text), min_trades=5)
     engine = task.engine()
     problem = EngineProblem(goals, task.problem(engine).spans, engine)
     genomes = task.random_individuals(12)

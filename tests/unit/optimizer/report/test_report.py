@@ -238,19 +238,6 @@ def scheduled(tmp_path_factory):
     return load_run(str(path))
 
 
-def test_the_curve_ends_where_the_account_does(scheduled):
-    """Equity from 1 at the first date, and a line where each step begins."""
-    made = scheduled.judgement.schedule
-    curve, _, dates, _ = build_schedule_account(scheduled)
-    assert curve.value[0] == 1
-    assert curve.value[-1] == made.equity
-    assert len(curve.value) == made.trades + 1
-    assert len(dates) == len(made.rows)
-    assert curve.time_ns[0] == dates[0]
-    figure = scheduled.plot.schedule()
-    assert len(figure.layout.shapes) == len(made.rows)
-
-
 def test_the_first_screen_is_that_of_the_account(scheduled, capsys):
     """Tiles, curve, sentence, index and terminal are those of all steps, not of the one search."""
     made, pick = scheduled.judgement.schedule, scheduled.pick
@@ -263,9 +250,13 @@ def test_the_first_screen_is_that_of_the_account(scheduled, capsys):
     (subject,) = select(facts, "subject")
     assert subject.label == "Account of all steps"
     assert subject.value.startswith(f"{made.trades} trades in {len(made.rows)} steps, each with")
-    steps, line = scheduled.plot.answer().data[-1], build_schedule_account(scheduled).curve
-    assert steps.name == "all steps"
-    assert steps.y[-1] == line.value[-1] == made.equity
+    steps, (curve, _, dates, _) = (
+        scheduled.plot.answer().data[-1],
+        build_schedule_account(scheduled),
+    )
+    assert (steps.name, steps.y[-1], curve.value[-1]) == ("all steps", made.equity, made.equity)
+    assert (curve.value[0], curve.time_ns[0]) == (1, dates[0])
+    assert len(scheduled.plot.schedule().layout.shapes) == len(dates) == len(made.rows)
     assert scheduled.plot.schedule().data[-1].y[-1] == made.equity
     role = choose_members(scheduled, None).roles[pick.member]
     assert role.startswith("the strongest of one search over all bars, which the verdict is not")
