@@ -339,16 +339,6 @@ def test_the_worst_quarter_decides(task, text):
     assert 0 < seen < 12
 
 
-def test_values_do_not_depend_on_who_else_is_asked(task):
-    """Alone, in another order, or in a crowd: the same bits."""
-    problem = task.problem(task.engine())
-    genomes = task.random_individuals(20)
-    together = problem.measure_objectives(genomes)
-    backwards = problem.measure_objectives(genomes[::-1].copy())[::-1]
-    single = np.concatenate([problem.measure_objectives(genome[None]) for genome in genomes])
-    assert together.tobytes() == backwards.tobytes() == single.tobytes()
-
-
 def test_neighbours_are_those_of_the_plateau(task):
     """The same steps, clipped and repaired the same way, without its cloud."""
     assert compute_reach(float_layout(1)).tolist() == [0.05]

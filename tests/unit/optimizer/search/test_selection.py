@@ -358,8 +358,6 @@ def test_box_reaches_beyond_the_worst():
     assert high.tolist() == [3.2, 5.1]
 
 
-NAN = float("nan")
-
 emo_assign = emo.assignCrowdingDist
 
 
@@ -434,16 +432,6 @@ def test_survivors_equal_deap_but_for_the_tie_at_the_cut(seed, monkeypatch):
     assert [i for i in ours if i in tied] == tied[: len(set(ours) & set(tied))]
 
 
-def test_infeasible_follow_by_violation():
-    """The smaller violation ranks better, equal ones share a rank, and objectives do not count."""
-    objectives = np.array([[NAN, NAN], [5.0, 5.0], [-9.0, -9.0], [NAN, 0.0], [6.0, 6.0]])
-    violations = np.array([0.5, 0.0, 2.0, 0.5, 0.0])
-    ranking = rank_individuals(objectives, violations)
-    assert ranking.ranks.tolist() == [2, 0, 3, 2, 1]
-    assert ranking.order().tolist() == [1, 4, 0, 3, 2]
-    assert survive(objectives, violations, 3, ranking).tolist() == [1, 4, 0]
-
-
 RULES = [survive, survive_by_hypervolume, survive_by_reference]
 
 
@@ -455,16 +443,6 @@ def mixed_pool(seed, n_objectives=3, count=60):
     violations = np.where(rng.random(count) < 0.2, rng.random(count), 0.0)
     objectives[violations > 0] = np.nan
     return objectives, violations
-
-
-def test_copies_wait_until_all_others_have_a_place():
-    """Of equals the first counts as one; the others come after all fronts, before infeasible."""
-    objectives = np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [np.nan, np.nan]])
-    violations = np.array([0.0, 0.0, 0.0, 0.0, 0.5])
-    ranking = rank_individuals(objectives, violations)
-    order = survive_by_hypervolume(objectives, violations, 5, ranking).tolist()
-    assert order == [0, 2, 3, 1, 4]
-    assert survive(objectives, violations, 2, ranking).tolist() == [0, 1]
 
 
 def test_automatic_is_by_the_number_of_objectives():
