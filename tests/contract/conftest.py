@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.browser import chromium
 from tests.support.commands import Commands, write_market
-from tests.support.vendor import KEY, running_vendor
+from tests.support.vendor import KEY, FakeClock, running_vendor
 
 __all__ = ["chromium"]
 """One browser for all files: a fixture that two of them import would start twice."""
@@ -23,31 +23,28 @@ def command(capsys, tmp_path, monkeypatch, recordings):
     return Commands(capsys)
 
 
+@pytest.fixture
+def noise(command, recordings):
+    """What evolve printed of the run ``noise``, which lies here."""
+    return recordings.copy("noise")
+
+
+@pytest.fixture
+def held_out(command, recordings):
+    """What evolve printed of the run ``held out``, which lies here."""
+    return recordings.copy("held out")
+
+
+@pytest.fixture
+def path(held_out):
+    """The folder of that run."""
+    return Path(held_out["path"])
+
+
 @pytest.fixture(scope="session")
 def market(tmp_path_factory):
     """A market of 3,000 bars in a file that no test may change."""
     return write_market(tmp_path_factory.mktemp("market") / "bars.csv")
-
-
-class FakeClock:
-    """A clock that sleeping moves, so that waits take no time.
-
-    Args:
-        start: Seconds.
-    """
-
-    def __init__(self, start=1000.0):
-        self.now = start
-        self.slept = []
-
-    def monotonic(self):
-        """The time."""
-        return self.now
-
-    def sleep(self, seconds):
-        """Move on."""
-        self.slept.append(seconds)
-        self.now += seconds
 
 
 FORMS = (KEY, quote(KEY, safe=""), b64encode(KEY.encode()).decode().rstrip("="))

@@ -1,7 +1,5 @@
 """backtest: genes from files and flags, a ledger that reads back exactly, and what it must say."""
 
-import csv
-
 import numpy as np
 import pytest
 
@@ -10,6 +8,7 @@ from optimizer import load_run
 from optimizer.config.run_config import RunConfig
 from optimizer.run.task import prepare
 from optimizer.store.result import FIGURES
+from tests.support.commands import read_csv
 from tests.support.series import csv_text, draw_waves, join_closes
 
 LOOSE = ("--set", "vol_z_min=0.5", "--set", "tr_z_min=0.3", "--set", "z_window=96")
@@ -23,8 +22,7 @@ def backtested(command, market, tmp_path):
 
     def run(*more):
         given = command("backtest", "--data", market, *LOOSE, *more, "--trades", "o.csv", "--json")
-        with open(tmp_path / "o.csv", newline="", encoding="utf-8") as file:
-            return given.json, list(csv.DictReader(file))
+        return given.json, read_csv(tmp_path / "o.csv")
 
     return run
 
@@ -133,18 +131,17 @@ def test_a_stop_that_may_be_older_than_the_fill_is_said(command, tmp_path):
     assert [measured[name] for name in ("sum_r", "sum_r_target_first")] == [-1.0, 2.0]
 
 
-def test_a_member_of_a_run_is_drawn_as_itself(command, recordings, tmp_path):
+def test_a_member_of_a_run_is_drawn_as_itself(command, noise, tmp_path):
     """The page of `backtest RUN --member N` names that member, and no other one."""
-    result = recordings.copy("noise")
-    last = len(result["front"]) - 1
+    last = len(noise["front"]) - 1
     asked = ("backtest", "latest", "--member", str(last), "--set", "reward_r=2")
     assert command(*asked, "--plot", "page.html").code == 0
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert f"member {last} of run {result['run']} with reward_r=2" in page
+    assert f"member {last} of run {noise['run']} with reward_r=2" in page
     assert "member 0" not in page
     genes = command(*asked, "--json").json["genes"]
-    assert genes == {**result["front"][last]["genes"], "reward_r": 2}
-    assert load_run(runs=tmp_path / "runs").id == result["run"]
+    assert genes == {**noise["front"][last]["genes"], "reward_r": 2}
+    assert load_run(runs=tmp_path / "runs").id == noise["run"]
 
 
 CAVEATS = """from strategy.words import *

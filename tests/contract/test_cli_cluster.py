@@ -49,24 +49,17 @@ def hosts(tmp_path_factory):
         yield cluster, keys
 
 
-@pytest.fixture
-def unjudged(command, recordings):
-    """A run that was not judged, in this folder."""
-    return recordings.copy("held out")
-
-
-def test_a_small_search_is_refused(command, hosts, unjudged):
+def test_a_small_search_is_refused(command, hosts, held_out):
     """Where whole searches follow it is made here, and these there."""
     cluster, keys = hosts
     flags = ("--data", "csv:bars.csv", "--cluster", cluster.file, "--cluster-tls", keys)
-    refused = command("evolve", *flags, *SMALL)
-    assert (refused.code, "one series" in refused.error) == (2, True)
+    assert "one series" in command.refuse(2, "evolve", *flags, *SMALL)
     judged = [flag for flag in SMALL if flag != "--no-judge"]
     outcome = command("evolve", *flags, *judged, "--folds", "2", "--resamples", "19")
     assert (outcome.code, "on this machine" in outcome.err) == (0, True)
 
 
-def test_doctor_names_every_worker_and_judge_refuses_other_versions(command, unjudged):
+def test_doctor_names_every_worker_and_judge_refuses_other_versions(command, held_out):
     """What it is, how fast it is reached, and whether it is fit."""
     with play_cluster() as played:
         played.made["hostB"] = replace(HERE, versions={"engine": "2"})
@@ -90,7 +83,7 @@ def wait_for(process, text):
     raise AssertionError("the command ended before that")
 
 
-def test_ctrl_c_ends_the_command_and_its_workers(unjudged, tmp_path):
+def test_ctrl_c_ends_the_command_and_its_workers(held_out, tmp_path):
     """Exit 130 and no process is left, also where it is pressed again."""
     flags = ("judge", "latest", *ENDLESS, "--cluster", "local:1")
     with start(*flags, cwd=tmp_path, start_new_session=True) as process:
@@ -108,7 +101,7 @@ def test_ctrl_c_ends_the_command_and_its_workers(unjudged, tmp_path):
     wait_until(lambda: not any(member.is_running() for member in family))
 
 
-def test_encrypted_hosts_refuse_all_others(command, unjudged, hosts, tmp_path, monkeypatch):
+def test_encrypted_hosts_refuse_all_others(command, held_out, hosts, tmp_path, monkeypatch):
     """Our certificate opens, as above; none does not, nor one of another authority.
 
     Certificates of the page are good by the letter of RFC 5280, as Python 3.13 holds them to it.
@@ -123,5 +116,4 @@ def test_encrypted_hosts_refuse_all_others(command, unjudged, hosts, tmp_path, m
     monkeypatch.setattr("optimizer.cluster.dask_client.CALL_S", 2.0)
     theirs = ("--cluster", address, "--cluster-tls", others)
     for flags in (theirs, ("--cluster", address.replace("tls", "tcp"))):
-        refused = command("judge", "latest", *flags)
-        assert (refused.code, "no scheduler answers" in refused.error) == (4, True)
+        assert "no scheduler answers" in command.refuse(4, "judge", "latest", *flags)

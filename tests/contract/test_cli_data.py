@@ -16,13 +16,14 @@ from optimizer.store import RunStore, find_run
 from tests.support.commands import COLUMNS, SMALL, market_columns, write_market
 from tests.support.series import csv_text, make_columns, write_csv
 
+pytestmark = pytest.mark.slow
+
 N_BARS = 1500
 LEGAL = market_columns(3, N_BARS, jump=0.05)
 LINES = tuple(csv_text(LEGAL).splitlines())
 """A legal file: the header line, then one line a bar."""
 
 
-@pytest.mark.slow
 def test_every_repair_that_is_asked_for_is_told_recorded_and_repeated(command, tmp_path):
     """A file that needs them all, with a clock of New York: what is searched on verifies."""
     columns = {name: np.array(LEGAL[name]) for name in COLUMNS}
@@ -36,8 +37,7 @@ def test_every_repair_that_is_asked_for_is_told_recorded_and_repeated(command, t
     spec = write_csv(tmp_path, "\n".join([head, *rows, ""]))
     repairs = ("--drop-bad-bars", "--tick", "0.01", "--price-offset", "90", "--sort", "--dedupe",
                "--tz", "America/New_York")  # fmt: skip
-    outcome = command("evolve", "--data", spec, *SMALL, *repairs, "--json", "--quiet")
-    assert outcome.code == 0, outcome.err
+    outcome = command.succeed("evolve", "--data", spec, *SMALL, *repairs, "--json", "--quiet")
     assert outcome.json["data"]["bars"] == N_BARS - 1
     assert outcome.json["certificate"]["mismatches"] == 0
     notes = outcome.json["data"]["notes"]
@@ -53,14 +53,12 @@ def test_every_repair_that_is_asked_for_is_told_recorded_and_repeated(command, t
     assert shown["lowest low"] == pytest.approx(np.delete(LEGAL["low"], 9).min(), abs=1e-9)
 
 
-@pytest.mark.slow
 def test_bounds_longer_than_the_data_are_refused_with_the_largest_legal(command, tmp_path):
     """They are never cut in silence; the flags that the line names make the search run."""
     spec = write_csv(tmp_path, "\n".join([*LINES[:1001], ""]))
-    outcome = command("evolve", "--data", spec, *SMALL)
-    assert outcome.code == 2
+    error = command.refuse(2, "evolve", "--data", spec, *SMALL)
     assert not (tmp_path / "runs").exists()
-    advice = re.findall(r"--bound \S+", outcome.error)
+    advice = re.findall(r"--bound \S+", error)
     assert all(":999" in flag for flag in advice)
     flags = " ".join(advice).split()
     assert command("evolve", "--data", spec, *SMALL, *flags).code == 0
@@ -92,7 +90,6 @@ def folder(tmp_path):
     return path
 
 
-@pytest.mark.slow
 def test_check_tells_of_every_source_and_refuses_at_the_end(command, folder):
     """Good ones are summed up, bad ones shown with all that is wrong; the exit code follows."""
     outcome = command("data", "check", folder)
@@ -112,24 +109,19 @@ def test_check_tells_of_every_source_and_refuses_at_the_end(command, folder):
     assert "--sort" in some[2]["problems"][0]
 
 
-@pytest.mark.slow
 def test_import_keeps_each_file_in_one_form(command, folder):
     """The bars are the same from there on; what cannot be read ends it, what was kept stays."""
     files = [folder / "AAA.csv", folder / "BBB.csv"]
-    outcome = command("data", "import", *files, "--into", "bars", "--json")
-    assert outcome.code == 0
+    outcome = command.succeed("data", "import", *files, "--into", "bars", "--json")
     for row, file in zip(outcome.json, files, strict=True):
         assert load_bars(row["file"]).content_hash == load_bars(str(file)).content_hash
         assert row["written"]
     again = command("data", "import", *files, "--into", "bars")
     assert again.out.count("(as it was)") == 2
-    outcome = command("data", "import", folder, "--into", "other")
-    assert outcome.code == 2
-    assert "CCC.csv" in outcome.error
+    assert "CCC.csv" in command.refuse(2, "data", "import", folder, "--into", "other")
     assert len(load_bars("other/AAA.parquet")) == 1500
 
 
-@pytest.mark.slow
 def test_import_writes_over_nothing_that_it_read_or_wrote(command, tmp_path):
     """Nor over other bars without --replace, nor over a file in the place of its folder."""
     write_market(tmp_path / "AAA.csv", 1500)
@@ -145,9 +137,7 @@ def test_import_writes_over_nothing_that_it_read_or_wrote(command, tmp_path):
         (merged, "has read it"), (("data", "import", "other/AAA.csv"), "--replace"),
         ((*kept, "other/AAA.csv", "--replace"), "written it"), ((*kept, "--into", "file"), "file"),
     ):  # fmt: skip
-        outcome = command(*refused)
-        assert outcome.code == 2, refused
-        assert word in outcome.error
+        assert word in command.refuse(2, *refused)
         assert source.read_bytes() == before
     assert (tmp_path / "file").read_text() == "mine"
     assert command(*merged, "--into", "hours").code == 0
@@ -181,7 +171,6 @@ def settings_of(genes):
     return [word for name, value in genes.items() for word in ("--set", f"{name}={value}")]
 
 
-@pytest.mark.slow
 def test_parts_that_are_too_short_are_skipped_and_named(command, tmp_path):
     """The others are searched on; a member keeps the parts of its run, and the run verifies."""
     spec = write_parts(tmp_path, *LENGTHS)
@@ -199,7 +188,6 @@ def test_parts_that_are_too_short_are_skipped_and_named(command, tmp_path):
     assert command("runs", "verify", "latest").code == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("genes", "needed", "kept"),
     [
@@ -222,7 +210,6 @@ def test_a_backtest_keeps_parts_that_its_genes_can_trade(command, tmp_path, gene
     assert [len(window) for window in single.windows] == kept
 
 
-@pytest.mark.slow
 def test_what_bars_lack_is_told_of_those_searched_on_and_those_held_out(command, tmp_path):
     """One below the other, before anything that was found; in JSON by window, and in the report."""
     path = tmp_path / "bars.csv"
@@ -285,12 +272,9 @@ def place(frame, tmp_path):
 
 def search_column(command, *flags):
     """A small search with the column, as JSON."""
-    outcome = command("evolve", *flags, *SMALL, "--aligned-column", "mood", "--json")
-    assert outcome.code == 0, outcome.err
-    return outcome.json
+    return command.succeed("evolve", *flags, *SMALL, "--aligned-column", "mood", "--json").json
 
 
-@pytest.mark.slow
 def test_it_is_searched_certified_judged_shown_and_gone_on_with(command, place, frame):
     """Held-out bars, folds and null markets have it; a resumed run has the same columns alone."""
     result = search_column(command, *place, "--holdout", "20%")
@@ -312,9 +296,7 @@ def test_it_is_searched_certified_judged_shown_and_gone_on_with(command, place, 
     assert "bars.extra('mood')" in Path("mine_vbt.py").read_text()
     resume = ("evolve", "--resume", "latest", *SMALL[-2:], "--generations")
     for other in (("--aligned-column", "fear"), ("--column-file", "fear=bars.csv")):
-        refused = command(*resume, "3", *other)
-        assert refused.code == 4
-        assert "with fear" in refused.error
+        assert "with fear" in command.refuse(4, *resume, "3", *other)
     assert command(*resume, "3", "--aligned-column", "mood=MOOD").code == 0
     frame.assign(mood=frame["mood"] + 1).to_csv("bars.csv", index=False)
     for changed in ((*resume, "5"), ("backtest", "--run", "latest", "--member", "0")):
@@ -363,8 +345,7 @@ def test_a_search_on_finer_bars_is_another_one(command, market, tmp_path):
     digests = [read_digest(result) for result in (fine, plain)]
     assert digests[0][0] != digests[1][0]
     assert [finer for _, finer in digests] == [[market], []]
-    resumed = command("evolve", "--resume", fine["path"], "--generations", "3", "--no-report")
-    assert resumed.code == 0
+    command.succeed("evolve", "--resume", fine["path"], "--generations", "3", "--no-report")
     (window,) = command("backtest", "--run", fine["path"], "--member", "0", "--json").json[
         "windows"
     ]

@@ -89,9 +89,9 @@ def change_header(**fields):
 
 
 @pytest.mark.slow
-def test_no_value_of_a_record_names_what_is_run_or_written(command, recordings, canary):
+def test_no_value_of_a_record_names_what_is_run_or_written(command, noise, canary):
     """Neither the configuration, the strategy's name nor its file, beside the run or elsewhere."""
-    path = Path(recordings.copy("noise")["path"])
+    path = Path(noise["path"])
     text = WRITES.format(str(canary)) + momentum_file()
     deploy = Path("deploy.py").resolve()
     deploy.write_text(text)
@@ -162,9 +162,9 @@ def test_python_of_a_record_runs_once_it_is_trusted(command, recordings, tmp_pat
 
 
 @pytest.mark.slow
-def test_files_that_only_a_record_names_are_not_read(command, recordings, tmp_path, monkeypatch):
+def test_files_that_only_a_record_names_are_not_read(command, noise, tmp_path, monkeypatch):
     """Bars, columns and individuals to begin with: a person names them, or trusts the run."""
-    path = recordings.copy("noise")["path"]
+    path = noise["path"]
     become_stranger(monkeypatch, tmp_path / "stranger")
     for printed in replay(command, path, commands=BRIEF):
         assert "--data" in printed
@@ -182,8 +182,7 @@ def test_a_run_asks_no_vendor(command, vendor, tmp_path):
 
     That holds for a run of one's own as for any other: only a person who names bars asks for them.
     """
-    made = command("evolve", *SERIES, *SMALL, "--json")
-    assert made.code == 0, made.err
+    made = command.succeed("evolve", *SERIES, *SMALL, "--json")
     path, calls = Path(made.json["path"]), len(vendor.calls)
     assert "0 mismatches" in command("runs", "verify", path).out
     elsewhere = tmp_path / "elsewhere"
@@ -193,9 +192,7 @@ def test_a_run_asks_no_vendor(command, vendor, tmp_path):
     other = {"data": ["polygon:X:BTCUSD"], "cache": str(elsewhere)}
     other = forge(path, "symbol-sent", change_header(command=other))
     replay(command, other, commands=WRITERS)
-    outcome = command("backtest", other, "--member", "0")
-    assert outcome.code == 3
-    assert "data fetch polygon:X:BTCUSD" in outcome.error
+    assert "data fetch polygon:X:BTCUSD" in command.refuse(3, "backtest", other, "--member", "0")
     command("runs", "verify", other, "--trust")
     replay(command, other, commands=BRIEF)
     assert len(vendor.calls) == calls

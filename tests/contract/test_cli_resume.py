@@ -26,18 +26,6 @@ RESUME = ("evolve", "--resume", "latest", *SMALL[-2:])
 
 
 @pytest.fixture
-def whole(command, recordings):
-    """The result of an undisturbed, finished run."""
-    return recordings.copy("held out")
-
-
-@pytest.fixture
-def path(whole):
-    """Its folder."""
-    return Path(whole["path"])
-
-
-@pytest.fixture
 def broken(path):
     """The same folder as if it had been stopped before its certificate."""
     interrupt(path)
@@ -50,31 +38,30 @@ def dump(path):
         return list(database.iterdump())
 
 
-def test_a_finished_run_is_shown_and_not_touched(command, whole, path):
+def test_a_finished_run_is_shown_and_not_touched(command, held_out, path):
     """The stored result, exit code 0, and nothing of the record changes."""
     before = dump(path)
-    again = command("evolve", "--resume", whole["run"], "--json")
-    assert again.code == 0
+    again = command.succeed("evolve", "--resume", held_out["run"], "--json")
     # It was judged once more, in its own time.
     judged = {"resumed": "already finished", "judgement_s": again.json["judgement_s"]}
-    assert again.json == {**whole, **judged}
+    assert again.json == {**held_out, **judged}
     assert dump(path) == before
 
 
-def test_latest_is_the_run_that_was_begun_last(command, whole, path):
+def test_latest_is_the_run_that_was_begun_last(command, held_out, path):
     """Its result; another run begins and ends while the one before is owned."""
     interrupt(path)
     with RunStore.open(path, writable=True):
         other = command("evolve", *MARKET, *SMALL, "--seed", "2", "--json").json
-    assert command(*RESUME, "--json").json["run"] == other["run"] != whole["run"]
+    assert command(*RESUME, "--json").json["run"] == other["run"] != held_out["run"]
 
 
-def test_how_it_is_computed_may_change(command, whole, broken, monkeypatch):
+def test_how_it_is_computed_may_change(command, held_out, broken, monkeypatch):
     """Threads, memory, device and other libraries are free; the front is the same."""
     real = record_module.versions
     monkeypatch.setattr(record_module, "versions", lambda: {**real(), "numpy": "99.0"})
     again = command(*RESUME, "--threads", "1", "--memory", "4MB", "--json").json
-    assert again["front_hash"] == whole["front_hash"]
+    assert again["front_hash"] == held_out["front_hash"]
     with RunStore.open(broken) as store:
         assert any("numpy" in line for note in store.resumptions for line in note["differences"])
 
@@ -98,32 +85,30 @@ DAMAGES = {
 
 @pytest.mark.parametrize(("damage", "newest", "is_finished"), DAMAGES.values(), ids=DAMAGES)
 def test_a_damaged_newest_generation_is_made_again(
-    command, whole, path, damage, newest, is_finished
+    command, held_out, path, damage, newest, is_finished
 ):
     """From the newest sound one, which is named; the front is that of before."""
     if not is_finished:
         interrupt(path)
     damage(path)
     assert command("runs", "verify", "latest").code == 4
-    outcome = command(*RESUME, "--json", "--quiet")
-    assert outcome.code == 0
+    outcome = command.succeed(*RESUME, "--json", "--quiet")
     assert f"going on from generation {newest}" in outcome.err
     assert all(line.startswith(("note: ", "report ")) for line in outcome.err.splitlines())
-    assert outcome.json["front_hash"] == whole["front_hash"]
+    assert outcome.json["front_hash"] == held_out["front_hash"]
     assert command("runs", "verify", "latest").code == 4
 
 
-def test_evidence_stays_with_the_front_that_is_found_again(command, recordings):
+def test_evidence_stays_with_the_front_that_is_found_again(command, noise):
     """After a longer search it counts no more, which is said: the judged front is another one."""
-    judged = recordings.copy("noise")
-    flip(judged["path"], NEWEST)
+    flip(noise["path"], NEWEST)
     assert "of evidence on it stay" in command(*RESUME).err
     shown = command("runs", "show", "latest", "--json").json["result"]
-    assert (shown["front_hash"], shown["judgement"]) == (judged["front_hash"], judged["judgement"])
+    assert (shown["front_hash"], shown["judgement"]) == (noise["front_hash"], noise["judgement"])
     outcome = command(*RESUME, "--generations", str(NEWEST + 1))
     assert "earlier result no longer count" in outcome.err
     shown = command("runs", "show", "latest", "--json").json["result"]
-    assert shown["judgement"] != judged["judgement"]
+    assert shown["judgement"] != noise["judgement"]
 
 
 def test_a_run_that_cannot_be_recorded_names_the_way_to_resume(command, monkeypatch, market):
@@ -240,21 +225,14 @@ def check_can_resume(folder, outcome, is_at_once):
     assert last.endswith(f"{GO_ON}{summary.path.relative_to(folder)}")
 
 
-def test_one_signal_stops_after_the_generation(tmp_path, market):
-    """Everything until then is recorded, and the run goes on from there."""
+@pytest.mark.parametrize("signals", [(signal.SIGTERM,), (signal.SIGINT, signal.SIGTERM)])
+def test_signals_leave_a_run_that_can_resume(tmp_path, market, signals):
+    """One stops it after its generation; whatever a second one finds, the record is whole."""
     with start("evolve", "--data", market, *ENDLESS, cwd=tmp_path) as process:
         await_line(process, "generation ")
-        process.send_signal(signal.SIGTERM)
-        check_can_resume(tmp_path, finish(process), is_at_once=False)
-
-
-def test_two_signals_leave_a_run_that_can_resume(tmp_path, market):
-    """Whatever the second one finds the command at, the record is whole."""
-    with start("evolve", "--data", market, *ENDLESS, cwd=tmp_path) as process:
-        await_line(process, "generation ")
-        process.send_signal(signal.SIGINT)
-        process.send_signal(signal.SIGTERM)
-        check_can_resume(tmp_path, finish(process), is_at_once=True)
+        for each in signals:
+            process.send_signal(each)
+        check_can_resume(tmp_path, finish(process), is_at_once=len(signals) > 1)
 
 
 @pytest.mark.parametrize("where", ["search", "command", "library"])
@@ -373,8 +351,7 @@ def test_a_lost_device_costs_no_bit(when, command, undisturbed, monkeypatch):
     judged = undisturbed["front_hash"] if goes_on == JUDGE else None
     assert read_sound(path) == (newest, judged)
     for words in ([*RESUMED.split(), path], named):
-        again = command(*words, "--device", "cpu", "--quiet", "--json")
-        assert again.code == 0, again.err
+        again = command.succeed(*words, "--device", "cpu", "--quiet", "--json")
         for part in ("pick", "robust", "verdict"):
             assert again.json["judgement"][part] == undisturbed["judgement"][part]
     assert read_sound(path) == (6, undisturbed["front_hash"])

@@ -1,6 +1,5 @@
 """The command scan, as a person runs it, and its function in Python."""
 
-import csv
 import re
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pytest
 from optimizer import scan
 from optimizer.errors import ConfigError
 from optimizer.trend_scan import scan as scan_module
-from tests.support.commands import Commands, write_market
+from tests.support.commands import Commands, read_csv, write_market
 
 LENGTHS = {"AAA": 900, "BBB": 400, "CCC": 700, "DDD": 39}
 
@@ -83,8 +82,7 @@ def test_files_hold_whole_rows_in_every_bit(command, folder):
     assert command("--csv", "rows.csv", "--parquet", "rows.parquet", "--set", "cutout=7").code == 0
     expected = scan({"cutout": 7}, data=[f"csv:{folder}"], is_kept=False).columns()
     table = pq.read_table("rows.parquet")
-    with open("rows.csv", newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    rows = read_csv("rows.csv")
     assert list(expected) == table.column_names == list(rows[0])
     assert len(rows) == len(expected["trend"]) == 2000
     assert {row["trend"] for row in rows[:7]} == {""}

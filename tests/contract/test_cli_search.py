@@ -1,10 +1,6 @@
 """Ways to search, points and limits, choices and switches, members by number, no genes at all."""
 
-import contextlib
-import csv
-import io
 import json
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -12,20 +8,20 @@ import pytest
 
 from engine.accounts.metrics import METRICS
 from optimizer import backtest, load_run
-from optimizer.__main__ import main
 from optimizer.errors import ConfigError
 from optimizer.report.charts import progress
 from optimizer.run.tables import recorded_individuals
 from optimizer.store import RunStore, find_run
 from optimizer.viewing.live import LiveRun
 from tests.support import examples
-from tests.support.commands import SMALL, market_columns, write_market
+from tests.support.commands import SMALL, market_columns, read_csv, write_market
 from tests.support.series import NAMES, csv_text, write_csv
+
+pytestmark = pytest.mark.slow
 
 LARGER = (*SMALL, "--population", "48", "--generations", "3")
 
 
-@pytest.mark.slow
 def test_stop_rules_end_a_run_that_can_resume(command, market):
     """It is finished, with the reason; with more evaluations it goes on as if never stopped."""
     wanted = ("evolve", "--data", market, *SMALL, "--generations", "6", "--json")
@@ -41,7 +37,6 @@ def test_stop_rules_end_a_run_that_can_resume(command, market):
     assert (timed["stopped_by"], timed["generation"]) == ("max_seconds", 0)
 
 
-@pytest.mark.slow
 def test_constraints_hold_in_the_whole_front(command, market):
     """Who breaks a hard one is counted under its name; a soft one is an objective more."""
     goals = ("--objectives", "sharpe", "--constraint", "win_rate >= 60% soft",
@@ -59,7 +54,6 @@ def test_constraints_hold_in_the_whole_front(command, market):
     assert shown["front"] == result["front"]
 
 
-@pytest.mark.slow
 def test_a_formula_is_a_goal_like_any_other(command, market):
     """Its values are those of its metrics, also after a pause; it is shown by its name."""
     texts = ["calm = cagr / max(max_drawdown, 0.05)", "log(trades) * win_rate - 9 ^ 0.5@worst"]
@@ -97,7 +91,6 @@ def test_a_formula_is_a_goal_like_any_other(command, market):
     assert "nothing to compare" in command("runs", "compare", whole["run"], last).err
 
 
-@pytest.mark.slow
 def test_a_goal_is_tried_before_a_search(command, market):
     """Its values and their reasons, of candidates that are drawn."""
     shown = command("objectives", "check", "calm = cagr / (trades - trades)", "--data", market).out
@@ -107,7 +100,6 @@ def test_a_goal_is_tried_before_a_search(command, market):
     assert "trades>=0.0: kept by 100.00% of 256 candidates" in bound
 
 
-@pytest.mark.slow
 def test_a_constraint_that_nobody_keeps_leaves_no_front(command, market):
     """The search ends with the reasons why all are infeasible, and with a way on."""
     bound = ("--constraint", "win_rate > 0.99")
@@ -127,25 +119,18 @@ def test_a_constraint_that_nobody_keeps_leaves_no_front(command, market):
 FINE_LATTICE = ("--search", "lattice", "--step", "reward_r=0.5", "--step", "max_hold=100")
 
 
-def record(folder, *flags):
-    """A run in a folder that no test may change."""
-    spec = write_market(folder / "bars.csv")
-    with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
-        assert main(["evolve", "--data", spec, *flags, "--json", "--quiet"]) == 0
-    return load_run(runs=folder / "runs")
-
-
-@pytest.fixture(scope="module")
-def lattice(tmp_path_factory):
+@pytest.fixture
+def lattice(command, recordings):
     """A run that judged all points of a small lattice."""
-    flags = (*FINE_LATTICE, "--min-trades", "3", "--no-judge", "--no-report")
-    return record(tmp_path_factory.mktemp("lattice"), *flags)
+    recordings.copy(*FINE_LATTICE, "--min-trades", "3", "--no-judge", "--no-report")
+    return load_run()
 
 
-@pytest.fixture(scope="module")
-def searched(tmp_path_factory):
+@pytest.fixture
+def searched(command, recordings):
     """A genetic search that kept every candidate."""
-    return record(tmp_path_factory.mktemp("searched"), *SMALL, "--keep", "all")
+    recordings.copy(*SMALL, "--keep", "all")
+    return load_run()
 
 
 def test_all_points_are_exported_with_all_metrics(command, market, lattice, tmp_path):
@@ -154,10 +139,8 @@ def test_all_points_are_exported_with_all_metrics(command, market, lattice, tmp_
     assert (result["timing"]["evaluated"], result["polished"]) == (40, 0)
     assert result["stopped_by"] == "generations"
     assert "diversity" not in command("runs", "show", lattice.path).out
-    outcome = command("runs", "export", lattice.path, "points.csv", "--what", "points")
-    assert outcome.code == 0, outcome.err
-    with open(tmp_path / "points.csv", newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    command.succeed("runs", "export", lattice.path, "points.csv", "--what", "points")
+    rows = read_csv("points.csv")
     assert len(rows) == 40 > len(lattice.front)
     assert {f"metrics.{name}" for name in METRICS} < set(rows[0])
     for row in (rows[0], rows[17], rows[-1]):
@@ -203,7 +186,6 @@ def test_a_heat_map_of_a_genetic_search_evaluates_nothing(searched, monkeypatch)
     assert run.plot.heatmap().layout.title.text == chart.title
 
 
-@pytest.mark.slow
 def test_every_command_that_trades_notes_a_jump(command, tmp_path):
     """A split: the line of data show in evolve, backtest and judge."""
     columns = {name: column.copy() for name, column in market_columns(3, 3000).items()}
@@ -221,30 +203,18 @@ def test_every_command_that_trades_notes_a_jump(command, tmp_path):
     assert command("judge", "latest", "--folds", "0", "--null", "0").err.count(jump) == 1
 
 
-GIVEN = ("--data", "csv:bars.csv", "--strategy", f"{examples.__file__}:CHOSEN_AVERAGE")
-
-
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory, recordings):
-    """Folder of a run within bounds of two averages and one source, and what it printed."""
-    recordings.record("noise")
-    folder, printed = tmp_path_factory.mktemp("choices"), io.StringIO()
-    write_market(folder / "bars.csv", 2000)
-    few = ("--population", "16", "--generations", "2", "--min-trades", "3", "--no-judge", "--json")
-    bounds = ("--bound", "average=ema:wma", "--bound", "source=hl2")
-    with contextlib.chdir(folder), contextlib.redirect_stdout(printed):
-        assert main(["evolve", *GIVEN, *few, *bounds, "--quiet"]) == 0
-    return folder, json.loads(printed.getvalue())
+CHOSEN = ("--strategy", f"{examples.__file__}:CHOSEN_AVERAGE")
+GIVEN = ("--data", "csv:bars.csv", *CHOSEN)
 
 
 @pytest.fixture
-def result(command, recorded, tmp_path):
-    """The run, copied here."""
-    shutil.copytree(recorded[0], tmp_path, dirs_exist_ok=True)
-    return recorded[1]
+def result(command, recordings):
+    """What evolve printed of a run within bounds of two averages and one source, here."""
+    few = ("--population", "16", "--generations", "2", "--min-trades", "3", "--no-judge")
+    bounds = ("--bound", "average=ema:wma", "--bound", "source=hl2")
+    return recordings.copy(*CHOSEN, *few, *bounds)
 
 
-@pytest.mark.slow
 def test_a_run_shows_and_reads_options_by_name(command, result, tmp_path):
     """In JSON, tables, exports and pages; within the bounds, and on its steps."""
     assert result["front"]
@@ -271,7 +241,6 @@ def test_a_run_shows_and_reads_options_by_name(command, result, tmp_path):
     assert command("backtest", *flags, "--json").json["genes"]["average"] == "sma"
 
 
-@pytest.mark.slow
 def test_a_study_has_categories_and_steps(command, result):
     """As Optuna knows them, with every trial among them."""
     optuna = pytest.importorskip("optuna")
@@ -284,15 +253,13 @@ def test_a_study_has_categories_and_steps(command, result):
     assert {trial.params["average"] for trial in study.trials} == {"ema", "wma"}
 
 
-@pytest.mark.slow
 def test_a_file_bounds_options_by_name_and_a_lattice_has_each(command, tmp_path):
     """One name, or the first and the last of several; one gene of two, and one of 8 steps."""
     write_market(tmp_path / "bars.csv", 1000)
     (tmp_path / "run.toml").write_text('[bounds]\naverage = ["sma", "ema"]\nsource = "hl2"\n')
     steps = ("--search", "lattice", "--step", "average=1", "--step", "far=0.5")
     flags = ("--config", "run.toml", "--min-trades", 0, "--no-judge", "--no-report", "--json")
-    outcome = command("evolve", *GIVEN, *flags, *steps)
-    assert outcome.code == 0, outcome.err
+    outcome = command.succeed("evolve", *GIVEN, *flags, *steps)
     assert outcome.json["evaluated"] == 2 * 8
     assert {member["genes"]["source"] for member in outcome.json["front"]} == {"hl2"}
 
@@ -300,18 +267,9 @@ def test_a_file_bounds_options_by_name_and_a_lattice_has_each(command, tmp_path)
 MARKET = "csv:bars.csv"
 
 
-@pytest.fixture
-def finished(command, recordings):
-    """A finished run here, with a front of several members and the bars of it."""
-    payload = recordings.copy("noise")
-    assert len(payload["front"]) > 2
-    return payload
-
-
-@pytest.mark.slow
-def test_a_member_is_backtested_from_whatever_holds_it(command, finished, tmp_path):
+def test_a_member_is_backtested_from_whatever_holds_it(command, noise, tmp_path):
     """By the number that it has everywhere, with the figures that its front has."""
-    member, run = finished["front"][2], ("backtest", "--run", "latest", "--member", 2, "--json")
+    member, run = noise["front"][2], ("backtest", "--run", "latest", "--member", 2, "--json")
     for name in ("exported.json", "exported.csv"):
         assert command("runs", "export", "latest", tmp_path / name).code == 0
     resumed = command("evolve", "--resume", "latest", "--json", "--no-report")
@@ -324,20 +282,19 @@ def test_a_member_is_backtested_from_whatever_holds_it(command, finished, tmp_pa
         assert (payload["genes"], payload["metrics"]) == (member["genes"], member["metrics"]), name
 
 
-@pytest.mark.slow
-def test_a_search_begins_with_a_member_as_a_backtest_takes_it(command, finished, tmp_path):
+def test_a_search_begins_with_a_member_as_a_backtest_takes_it(command, noise, tmp_path):
     """The same two flags, or a file and a number, name the same individual."""
-    last = len(finished["front"]) - 1
+    last = len(noise["front"]) - 1
     path = tmp_path / "front.json"
-    command("runs", "export", finished["run"], path)
+    command("runs", "export", noise["run"], path)
     flags = ("evolve", "--data", MARKET, *SMALL, "--generations", 0, "--json", "--member", last)
     for source in (("--run", "latest"), ("--warm-start", path)):
         begun = command(*flags, *source).json["run"]
-        command("runs", "export", begun, tmp_path / "all.csv", "--what", "individuals")
-        rows = csv.DictReader((tmp_path / "all.csv").read_text().splitlines())
+        command("runs", "export", begun, "all.csv", "--what", "individuals")
+        rows = read_csv("all.csv")
         (first,) = [row for row in rows if row["operator"] == "warm_start"]
-        genes = {name: float(first[f"genes.{name}"]) for name in finished["front"][last]["genes"]}
-        assert genes == finished["front"][last]["genes"]
+        genes = {name: float(first[f"genes.{name}"]) for name in noise["front"][last]["genes"]}
+        assert genes == noise["front"][last]["genes"]
         command("runs", "delete", begun, "--yes")
 
 
@@ -355,8 +312,7 @@ PLAIN = {"length": "length", "level": "level", "stop": "stop", "reward": "reward
 FREE = {"length": "Fast Length", "level": "rsi", "stop": "low", "reward": "close", "hold": "high"}
 
 
-@pytest.mark.slow
-def test_genes_are_named_as_a_person_names_them(command, finished, tmp_path):
+def test_genes_are_named_as_a_person_names_them(command, noise, tmp_path):
     """Blanks, names of rows, beginnings: the trades are the same, one name is recorded."""
     for name, names in (("plain", PLAIN), ("free", FREE)):
         (tmp_path / f"{name}.py").write_text(NAMED.format(**names))
@@ -398,8 +354,7 @@ def given(tmp_path, market):
 
 def test_it_is_backtested_and_no_lattice_of_it_is_searched(command, given, market, tmp_path):
     """Its page has no empty table of genes; Python has its trades."""
-    outcome = command("backtest", *given, "--plot", "page.html")
-    assert outcome.code == 0, outcome.err
+    outcome = command.succeed("backtest", *given, "--plot", "page.html")
     assert "Genes" not in outcome.out
     assert (tmp_path / "page.html").stat().st_size > 10_000
     run = backtest(data=market, strategy="fixed.py")
@@ -415,8 +370,7 @@ def test_a_search_of_it_is_judged_shown_and_exported(command, given, tmp_path):
     few = ("--population", "8", "--generations", "1", "--min-trades", "5")
     goals = ("--objectives", "strength,total_return@near")
     judged = ("--null", "2", "--folds", "2", "--blocks", "0", "--resamples", "19")
-    searched = command("evolve", *given, *few, *goals, *judged)
-    assert searched.code == 0, searched.err
+    searched = command.succeed("evolve", *given, *few, *goals, *judged)
     assert "genes" not in searched.out
     for asked in (
         ("evolve", "--resume", "latest"),
@@ -428,10 +382,8 @@ def test_a_search_of_it_is_judged_shown_and_exported(command, given, tmp_path):
         ("backtest", "latest"),
         ("parity", "--run", "latest"),
     ):
-        outcome = command(*asked)
-        assert outcome.code == 0, (asked, outcome.err)
-    with open(tmp_path / "front.csv", newline="", encoding="utf-8") as file:
-        assert len(list(csv.DictReader(file))) == 1
+        command.succeed(*asked)
+    assert len(read_csv("front.csv")) == 1
     run = load_run(runs=tmp_path / "runs")
     assert len(run.trades(0)) == run.front["trades"][0]
     assert len(run.population(1)) == 1

@@ -53,9 +53,9 @@ def pullback(tmp_path):
 
 def search_strategy(command, market, path, *more):
     """A small search with a strategy of a file, its result as JSON."""
-    outcome = command("evolve", "--data", market, "--strategy", path, *SMALL, "--json", *more)
-    assert outcome.code == 0, outcome.err
-    return outcome.json
+    return command.succeed(
+        "evolve", "--data", market, "--strategy", path, *SMALL, "--json", *more
+    ).json
 
 
 def verify(command):
@@ -75,8 +75,7 @@ def test_it_is_searched_certified_judged_and_shown(command, market, pullback):
     assert "0 mismatches" in verify(command)
     assert command("runs", "source", "latest").out == text
     few = ("--folds", "0", "--blocks", "0", "--null", "1")
-    judged = command("judge", "latest", "--json", *few)
-    assert judged.code == 0, judged.err
+    judged = command.succeed("judge", "latest", "--json", *few)
     assert judged.json["judgement"]["null"]["shuffled"]["run"] == 1
     trades = load_run("latest").trades(0)
     assert set(trades["side"].unique()) == {1, -1}
@@ -87,10 +86,9 @@ def test_it_is_searched_certified_judged_and_shown(command, market, pullback):
     again = command(*RESUME, "--generations", "3", "--json")
     assert (again.code, again.json["generation"]) == (0, 3)
     pullback.write_text(PULLBACK.replace("> 65", ">= 65"))
-    refused = command(*RESUME, "--generations", "4")
-    assert refused.code == 4
-    assert re.search(r"line \d+: recorded .*> 65.*, now .*>= 65", refused.error)
-    assert "strategy.exit_long" in refused.error
+    error = command.refuse(4, *RESUME, "--generations", "4")
+    assert re.search(r"line \d+: recorded .*> 65.*, now .*>= 65", error)
+    assert "strategy.exit_long" in error
 
 
 def test_functions_of_ones_own_come_from_the_record(command, market, tmp_path):
@@ -101,9 +99,7 @@ def test_functions_of_ones_own_come_from_the_record(command, market, tmp_path):
     assert "0 mismatches" in verify(command)
     own.write_text(OWN.replace("- 1]", "- 1.0]"))
     assert "0 mismatches" in verify(command)
-    resumed = command(*RESUME, "--generations", "3")
-    assert resumed.code == 4
-    assert "line 8" in resumed.error
+    assert "line 8" in command.refuse(4, *RESUME, "--generations", "3")
     own.unlink()
     assert command("backtest", "--run", "latest", "--member", "0").code == 0
     assert command(*RESUME, "--generations", "3").code == 0
@@ -142,8 +138,7 @@ def test_a_run_is_gone_on_with_from_any_folder(command, market, tmp_path, monkey
     assert "0 mismatches" in verify(command)
     assert command("backtest", "--run", "latest", "--member", "0").code == 0
     for count in ("3", "4"):
-        outcome = command(*RESUME, "--generations", count, "--json")
-        assert outcome.code == 0, outcome.err
+        outcome = command.succeed(*RESUME, "--generations", count, "--json")
     assert outcome.json["generation"] == 4
     place.write_text(OWN.replace("share(gene", "share( gene"))
     assert command(*RESUME, "--generations", "5").code == 4
@@ -196,11 +191,9 @@ def test_a_look_ahead_is_refused_before_a_result_is_shown(command, market, tmp_p
 
 def test_a_new_file_names_the_next_commands(command, market):
     """It is commented, can be checked as it stands, names its words, and never overwrites."""
-    made = command("strategies", "new", "first_idea")
-    assert made.code == 0
+    made = command.succeed("strategies", "new", "first_idea")
     assert "strategies check first_idea.py" in made.out
-    checked = command("strategies", "check", "first_idea.py", "--data", market)
-    assert checked.code == 0, checked.err
+    checked = command.succeed("strategies", "check", "first_idea.py", "--data", market)
     for word in ("rsi(close, 14)", "warm-up", "signals", "0 mismatches"):
         assert word in checked.out
     assert "there already" in command("strategies", "new", "first_idea").error
@@ -227,8 +220,7 @@ def test_numbers_of_a_file_are_known_when_they_could_be_read(command, market, pu
     (tmp_path / "mood.csv").write_text("\n".join(["known_at,value", *values[:5]]))
     # A process that gives several commands gets the note from each.
     for _ in range(2):
-        resumed = command(*RESUME, "--generations", "3")
-        assert resumed.code == 0
+        resumed = command.succeed(*RESUME, "--generations", "3")
         assert resumed.err.count("mood.csv is not what it was") == 1
     (copy,) = tmp_path.glob("runs/*/columns/mood.csv")
     content = copy.read_bytes()

@@ -1,39 +1,21 @@
 """Many symbols and held-out bars, from the command line to the record."""
 
-import csv
-import shutil
-from pathlib import Path
-
 import pytest
 
 from engine.accounts.ledger import ACCUMULATOR_INDEX, Trade
 from optimizer import load_run
-from optimizer.__main__ import main
-from tests.support.commands import SMALL
+from tests.support.commands import SMALL, read_csv
 
 pytestmark = pytest.mark.slow
 
 LOOSE = ("--set", "vol_z_min=0.5", "--set", "tr_z_min=0.3", "--set", "z_window=96")
 EASY = ("--objectives", "sum_r,max_drawdown", *SMALL, "--min-trades", "1")
-HELD = ("--data", "csv:symbols", "--holdout", "20%", *EASY)
-
-
-@pytest.fixture(scope="module")
-def searched(tmp_path_factory, recordings):
-    """Three symbols, searched with a fifth held out and unopened."""
-    folder = tmp_path_factory.mktemp("symbols")
-    source, _ = recordings.record("symbols")
-    shutil.copytree(source / "symbols", folder / "symbols")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        assert main(["evolve", *HELD, "--quiet"]) == 0
-    return folder
 
 
 @pytest.fixture
-def folder(command, searched):
-    """A copy of the folder, which commands run in."""
-    return shutil.copytree(searched, Path(), dirs_exist_ok=True)
+def folder(command, recordings):
+    """Three symbols here, searched with a fifth held out and unopened."""
+    recordings.copy("symbols", "--holdout", "20%", *EASY)
 
 
 def show(command):
@@ -43,8 +25,7 @@ def show(command):
 
 def open_held_out(command):
     """The same once its held-out bars were looked at."""
-    looked = command("judge", "latest", "--open", "--folds", 0, "--blocks", 0, "--quiet")
-    assert looked.code == 0, looked.err
+    command.succeed("judge", "latest", "--open", "--folds", 0, "--blocks", 0, "--quiet")
     return show(command)
 
 
@@ -91,8 +72,7 @@ def test_backtest_tells_whose_trades_they_are(command, folder):
     """Symbol and sample before each trade, and a table symbol by symbol."""
     flags = ("backtest", "--data", "csv:symbols", "--holdout", "20%", *LOOSE)
     result = command(*flags, "--trades", "out.csv", "--json").json
-    with open("out.csv", newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    rows = read_csv("out.csv")
     assert tuple(rows[0]) == ("symbol", "sample", *Trade._fields, "entry_time", "exit_time")
     counts = [
         sum((row["symbol"], row["sample"]) == (window["symbol"], window["sample"]) for row in rows)

@@ -37,9 +37,7 @@ def load_cached():
 
 def fetch(command, *arguments, symbol=SYMBOL):
     """What a fetch that goes well prints as JSON."""
-    outcome = command("data", "fetch", symbol, *arguments, "--json")
-    assert outcome.code == 0, outcome.err
-    return outcome.json
+    return command.succeed("data", "fetch", symbol, *arguments, "--json").json
 
 
 @pytest.mark.parametrize("client", ["polygon", "massive"])
@@ -85,8 +83,7 @@ def test_a_command_fetches_at_the_pace_of_the_plan_and_says_so(command, vendor):
     """Five calls a minute: the sixth waits, with its reason; the second command makes no call."""
     vendor.settings.write_text(f'[polygon]\nurl = "{vendor.url}"\n')
     span = ("--from", "2024-01-01", "--to", "2024-08-01", "--timeframe", "1h")
-    outcome = command("backtest", "--data", SYMBOL, *span, "--json")
-    assert outcome.code == 0, outcome.err
+    outcome = command.succeed("backtest", "--data", SYMBOL, *span, "--json")
     assert len(vendor.calls) == 7
     assert vendor.clock.slept == [pytest.approx(60, abs=1)]
     notes = [line for line in outcome.err.splitlines() if "X:ADAUSD 1h" in line]
@@ -215,8 +212,7 @@ def test_failures_that_pass_cost_waits_and_no_bar(command, vendor, monkeypatch):
     half = send_content(gzip.compress(b"{}" * 1000)[:-10], "gzip")
     passed = status(503, "Wed, 21 Oct 2015 07:28:00 GMT")
     vendor.fail(passed, half, reset, None, refused_connection, hanging, status(429, retry_after=7))
-    outcome = command(*FETCH, "--json")
-    assert outcome.code == 0, outcome.err
+    outcome = command.succeed(*FETCH, "--json")
     assert "waiting 7 s" in outcome.err
     assert outcome.json["bars"] == 60 * 96
     assert len(vendor.calls) == 2 + 6
@@ -280,9 +276,7 @@ def test_what_a_market_lacks_is_told(command, vendor):
     """A missing bar is a gap, a thin day is noted; a day without any is taken only when asked."""
     vendor.fail(change_bars(lambda bars: [*bars[:7], *bars[8 : 96 * 4 + 40], *bars[96 * 5 :]]))
     vendor.without = ("2024-02-03", "2024-02-04")
-    outcome = command(*FETCH)
-    assert outcome.code == 3
-    assert "2024-02-03, 2024-02-04" in outcome.error
+    assert "2024-02-03, 2024-02-04" in command.refuse(3, *FETCH)
     result = command(*FETCH, "--accept-missing", "--json").json
     assert (result["gaps"], result["bars missing in gaps"]) == (3, 1 + 56 + 2 * 96)
     lacking, thin = (note for note in result["notes"] if "trading day" in note)
@@ -303,8 +297,7 @@ def test_a_damaged_part_is_set_aside_and_fetched_again(command, vendor, damage, 
     first = command(*LONGER, "--json").json
     path = list_parts(vendor)[place]
     path.write_bytes(damage(path.read_bytes()))
-    again = command(*LONGER, "--json")
-    assert again.code == 0, again.err
+    again = command.succeed(*LONGER, "--json")
     assert again.json["hash"] == first["hash"]
     assert "set aside" in again.err
     (aside,) = path.parent.glob("quarantine/*")
@@ -318,10 +311,9 @@ def test_rewritten_history_is_shown_and_never_merged(command, vendor):
     before = command(*FETCH, "--json").json
     parts = list_parts(vendor)
     vendor.factor = 1 / 3
-    outcome = command(*LONGER)
-    assert outcome.code == 3
+    error = command.refuse(3, *LONGER)
     for words in ("96 of 96", "open of 2024-02-29T00:00", "--refetch"):
-        assert words in outcome.error
+        assert words in error
     assert list_parts(vendor) == parts
     assert command(*FETCH, "--json").json["hash"] == before["hash"]
     after = command(*LONGER, "--refetch", "--json").json
@@ -341,9 +333,7 @@ def test_delayed_bars_count_long_after_their_day(command, vendor, monkeypatch):
         time_ns = staticmethod(lambda: 1_709_359_200 * 10**9)
 
     monkeypatch.setattr("data.providers.polygon_api.time", Later)
-    outcome = command(*FETCH[:-1], "2024-03-05")
-    assert outcome.code == 3
-    assert "--to" in outcome.error
+    assert "--to" in command.refuse(3, *FETCH[:-1], "2024-03-05")
     assert len(list_parts(vendor)) == 2
 
 
@@ -353,7 +343,5 @@ def test_both_neighbours_of_a_hole_are_compared(command, vendor):
     vendor.factor = 2.0
     command(*FETCH[:3], "--from", "2024-03-01", "--to", "2024-04-01")
     for vendor.factor, day in ((1.0, "2024-03-01"), (2.0, "2024-01-31")):
-        outcome = command(*LONGER)
-        assert outcome.code == 3
-        assert f"open of {day}T00:00" in outcome.error
+        assert f"open of {day}T00:00" in command.refuse(3, *LONGER)
     assert len(list_parts(vendor)) == 2

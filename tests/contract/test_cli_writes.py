@@ -18,6 +18,8 @@ from tests.support.commands import SMALL, run
 from tests.support.recording import quick_directory
 from tests.support.signals import OFTEN, grow
 
+pytestmark = pytest.mark.slow
+
 
 @contextmanager
 def limit_file_size(size):
@@ -43,7 +45,6 @@ STREAMS = [
 """Commands that print, and which streams are full."""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("asked", "full"), STREAMS)
 def test_a_full_disk_under_a_stream(tmp_path, market, asked, full):
     """Nobody can read stdout, which is an error; notes and progress end nothing."""
@@ -78,10 +79,8 @@ WRITES = {
 """Commands that write, and the name in their error."""
 
 
-@pytest.mark.slow
-def test_a_full_disk_under_a_file(command, recordings, monkeypatch):
+def test_a_full_disk_under_a_file(command, noise, monkeypatch):
     """The line names the file and the limit; what was there stays, and no draft is left."""
-    recordings.copy("noise")
     monkeypatch.setattr("data.providers.source_file.SPOOLED_BYTES", 1000)
     Path("bars.csv.gz").write_bytes(gzip.compress(Path("bars.csv").read_bytes()))
     for asked, name in WRITES.items():
@@ -139,7 +138,6 @@ def somebody_else(*folders):
             folder.chmod(0o755)
 
 
-@pytest.mark.slow
 def test_a_run_of_somebody_else_is_read_or_refused_in_a_line(command, monkeypatch):
     """Nothing of it changes; a copy of it resumes, and runs in another place are refused."""
     with quick_directory() as place:
@@ -186,7 +184,6 @@ def limit_files():
     resource.setrlimit(resource.RLIMIT_NOFILE, (12, 12))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("surroundings", "name"),
     [
@@ -232,7 +229,6 @@ def ask(command, market, tmp_path):
     return run
 
 
-@pytest.mark.slow
 def test_a_search_by_payments_is_certified_verified_and_sees_no_later_one(ask, command, tmp_path):
     """A payment that changes within a bar, where no close shows it, is another run's data."""
     found = ask("evolve", "PAYS", *SMALL, "--json")
@@ -247,7 +243,6 @@ def test_a_search_by_payments_is_certified_verified_and_sees_no_later_one(ask, c
     assert command("evolve", "--resume", "latest", "--generations", "9").code == 4
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("idea", "change", "more", "word", "trust"),
     [
@@ -271,7 +266,6 @@ def test_money_that_is_likely_a_slip_is_refused(ask, tmp_path, idea, change, mor
     assert not trust or ask("backtest", idea, trust).code == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("idea", "is_said"), [("DAYS", True), ("EVENINGS", False)])
 def test_trades_that_leave_at_once_are_said_with_the_way_to_begin_a_session(ask, idea, is_said):
     """Where they are more than one in ten."""

@@ -19,7 +19,7 @@ from data.vendor.client import check_url
 from optimizer.cli.app import app
 from tests.support.commands import printed, run, write_market
 from tests.support.exchange import FakeExchange, serve_exchange
-from tests.support.paths import ROOT
+from tests.support.paths import FINDS, ROOT
 from tests.support.series import make_columns
 
 PACKAGES = ("data", "strategy", "engine", "optimizer")
@@ -64,16 +64,16 @@ def test_links_lead_somewhere():
             assert not heading or heading in headings(target), (page, name, heading)
 
 
-def commands():
-    """Commands of all pages, as a person copies them."""
-    blocks = [block for page in PAGES for block in BASH.findall(page.read_text(encoding="utf-8"))]
+def list_commands(*pages):
+    """Commands of some pages, as a person copies them."""
+    blocks = [block for page in pages for block in BASH.findall(page.read_text(encoding="utf-8"))]
     lines = [part for block in blocks for line in block.splitlines() for part in line.split("&&")]
     return sorted({line.strip() for line in lines if line.strip().startswith(PROGRAM)})
 
 
 def test_commands_of_pages_are_known():
     """With all their flags; other tests run them."""
-    for line in commands():
+    for line in list_commands(*PAGES):
         words = [word for word in shlex.split(line.removeprefix(PROGRAM)) if word != "$CLUSTER"]
         command, name = typer.main.get_command(app), ""
         while hasattr(command, "commands"):
@@ -108,23 +108,21 @@ VENDOR = (ROOT / "data" / "vendor" / "README.md").read_text(encoding="utf-8")
 FIRST_PAGE = (ROOT / "README.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
 FILE = re.compile(r"^`([^`\n]+)`\n\n```csv\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-SHELL = re.compile(r"^```bash\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-START = "python -m optimizer "
 
 
 def commands_of(text):
     """Lines of all blocks of a page, in order."""
-    return [line for block in SHELL.findall(text) for line in block.splitlines()]
+    return [line for block in BASH.findall(text) for line in block.splitlines()]
 
 
 def type_commands(command, lines):
     """What each line printed; all of them end well."""
     printed = []
     for line in lines:
-        assert line.startswith(START), line
+        assert line.startswith(PROGRAM), line
         # To judge a search takes long, and is no matter of its bars.
-        briefly = ("--no-judge",) * line.startswith(f"{START}evolve")
-        outcome = command(*shlex.split(line.removeprefix(START)), *briefly)
+        briefly = ("--no-judge",) * line.startswith(f"{PROGRAM}evolve")
+        outcome = command(*shlex.split(line.removeprefix(PROGRAM)), *briefly)
         assert outcome.code == 0, (line, outcome.err)
         printed.append(outcome.out)
     return printed
@@ -146,7 +144,7 @@ def place(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("section", [name for name in SECTIONS if SHELL.search(SECTIONS[name])])
+@pytest.mark.parametrize("section", [name for name in SECTIONS if BASH.search(SECTIONS[name])])
 def test_every_command_of_the_page_of_sources_ends_well(command, place, section):
     """Each line of each block, in order."""
     assert type_commands(command, commands_of(SECTIONS[section]))
@@ -162,7 +160,7 @@ def test_every_command_of_the_vendors_page_does_what_it_says(command, vendor, mo
     assert "seller_exhaustion on X:ADAUSD 15m, 35,040 bars" in printed
     assert "0 mismatches" in printed
     assert "prices not adjusted for splits" in printed
-    block = next(block for block in SHELL.findall(FIRST_PAGE) if "polygon" in block)
+    block = next(block for block in BASH.findall(FIRST_PAGE) if "polygon" in block)
     assert all(line in VENDOR for line in block.splitlines()[:2])
 
 
@@ -175,30 +173,19 @@ def test_the_settings_of_the_vendors_page_are_legal():
     assert check_url(settings["url"]) == settings["url"]
 
 
-README = "README.md"
 STRATEGIES = ROOT / "docs" / "howto" / "strategy.md"
-NEEDS_A_KEY = "polygon:"
 FEW = ("--population", "16", "--generations", "2")
-
-
-def list_commands():
-    """Commands in the blocks of the first page that a person copies."""
-    blocks = re.findall(r"```bash\n(.*?)```", (ROOT / README).read_text(), re.DOTALL)
-    lines = [part for block in blocks for line in block.splitlines() for part in line.split(" && ")]
-    begin = "python -m optimizer "
-    return [line for line in lines if line.startswith(begin) and NEEDS_A_KEY not in line]
 
 
 @pytest.mark.slow
 def test_the_strategy_of_the_front_page_runs_from_a_file(command, tmp_path):
     """As it stands there, in a file of its own."""
-    examples = doctest.DocTestParser().get_examples((ROOT / "README.md").read_text())
+    examples = doctest.DocTestParser().get_examples(FIRST_PAGE)
     parts = [example.source for example in examples]
     first = next(k for k, part in enumerate(parts) if "strategy.words" in part)
     (tmp_path / "mine.py").write_text("".join(parts[first : first + 3]))
     market = write_market(tmp_path / "bars.csv")
-    outcome = command("strategies", "check", "mine.py", "--data", market)
-    assert outcome.code == 0, outcome.err
+    outcome = command.succeed("strategies", "check", "mine.py", "--data", market)
     assert "pullback: Buys a dip" in outcome.out
 
 
@@ -212,8 +199,7 @@ def test_an_indicator_of_ones_own_runs_from_its_file(command, tmp_path, library)
     assert len([line for line in text.splitlines() if line]) <= 10
     (tmp_path / "my_rsi.py").write_text(text)
     market = write_market(tmp_path / "bars.csv")
-    outcome = command("strategies", "check", "my_rsi.py", "--data", market)
-    assert outcome.code == 0, outcome.err
+    outcome = command.succeed("strategies", "check", "my_rsi.py", "--data", market)
     assert "0 mismatches" in outcome.out
     if library == "numpy":
         line = "evolve --strategy my_rsi.py --judge"
@@ -223,7 +209,9 @@ def test_an_indicator_of_ones_own_runs_from_its_file(command, tmp_path, library)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("line", list_commands())
+@pytest.mark.parametrize(
+    "line", [line for line in list_commands(ROOT / "README.md") if "polygon:" not in line]
+)
 def test_a_command_of_the_first_page_runs_as_it_stands(command, tmp_path, line, monkeypatch):
     """With bars under the name that it uses, and a run where it is about the latest."""
     write_market(tmp_path / "bars.csv")
@@ -238,8 +226,7 @@ def test_a_command_of_the_first_page_runs_as_it_stands(command, tmp_path, line, 
     assert outcome.code == 0, outcome.err
 
 
-FOLDER = Path(__file__).parents[2] / "notebooks"
-NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
 @pytest.fixture(scope="module")
@@ -252,7 +239,7 @@ def kernel(tmp_path_factory):
         cwd=str(tmp_path_factory.mktemp("notebooks")),
         env={
             **os.environ,
-            "PYTHONPATH": str(FOLDER.parent) + os.pathsep + os.environ.get("PYTHONPATH", ""),
+            **FINDS,
             "PYDEVD_DISABLE_FILE_VALIDATION": "1",
         },
     )
@@ -275,15 +262,15 @@ def test_a_notebook_runs_from_top_to_bottom(path, kernel):
     for cell in notebook.cells:
         cell.source = re.sub(r"population=\d+", "population=24", cell.source)
         cell.source = re.sub(r"generations=\d+", "generations=2", cell.source)
-    outputs = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    codes = [cell for cell in notebook.cells if cell.cell_type == "code"]
     notebook.cells.insert(0, nbformat.v4.new_code_cell("%reset -f"))
     client = NotebookClient(notebook, km=kernel, timeout=120)
     try:
         client.execute()
     finally:
         client.kc.stop_channels()
-    assert sum(len(cell.outputs) for cell in outputs) >= len(outputs) - 2
-    shown = str([cell.outputs for cell in outputs])
+    assert sum(len(cell.outputs) for cell in codes) >= len(codes) - 2
+    shown = str([cell.outputs for cell in codes])
     if path.stem == "fronts":
         assert "generation 2 of 2, strength" in shown or "judging: " in shown
         assert "Deepest drawdown" in shown

@@ -12,7 +12,7 @@ from optimizer.search.generation import final_front
 from optimizer.store import RunStore
 from optimizer.store.labels import change_labels
 from optimizer.store.listing import list_runs
-from tests.support.browser import FLAT, PATIENCE_MS
+from tests.support.browser import PATIENCE_MS, begin_page
 from tests.support.hostile import forge
 from tests.support.runs import record_run
 from tests.support.viewing import GrowingRun, serving
@@ -49,27 +49,15 @@ def asker(runs):
 
 @contextmanager
 def visiting(chromium, asker, path="/", *, width=1440, scheme="light"):
-    """A page of the server; no error, no question to another host, no wider than its window."""
-    context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    context.add_init_script(FLAT)
-    page, heard = context.new_page(), []
-    page.set_default_timeout(PATIENCE_MS)
-    page.on("pageerror", lambda error: heard.append(str(error)))
-    page.on("dialog", lambda dialog: heard.append(dialog.message) or dialog.dismiss())
+    """A page of the server, which asks no other host."""
     own = (f"http://{asker.host}/", "data:", "blob:", "about:")
-    page.on("console", lambda said: said.type == "error" and heard.append(said.text))
-    page.on("request", lambda asked: asked.url.startswith(own) or heard.append(asked.url))
-    try:
+    with begin_page(chromium, own, width=width, scheme=scheme) as page:
         page.goto(asker.address)
         assert page.url == f"http://{asker.host}/"
         if path != "/":
             page.goto(f"http://{asker.host}{path}")
         page.wait_for_selector("html[data-ready=yes]")
         yield page
-        assert page.evaluate("document.documentElement.scrollWidth") == width
-        assert heard == []
-    finally:
-        context.close()
 
 
 def wait_until(page, is_so):

@@ -1,8 +1,8 @@
-"""A page opened in a real browser without a screen, and everything that went wrong in it."""
+"""A page in a real browser without a screen, in which nothing may go wrong."""
 
 import shutil
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pytest
 
@@ -17,17 +17,9 @@ PATIENCE_MS = 120_000  # a busy machine draws in three dimensions without a grap
 
 @dataclass
 class Page:
-    """A page and what was heard of it.
-
-    Args:
-        page: Of playwright.
-        errors: Console errors and uncaught exceptions.
-        requests: Addresses that were asked for, the page itself not counted.
-    """
+    """A page of playwright that shows a file of ours."""
 
     page: object
-    errors: list = field(default_factory=list)
-    requests: list = field(default_factory=list)
 
     def text(self, selector):
         """Visible text of the first element that fits."""
@@ -85,45 +77,41 @@ FLAT = """{
 
 
 @contextmanager
-def open_page(browser, path, *, width=1280, height=900, scheme="light", fragment="", deep=False):
-    """Open a file and wait until its script is done.
+def begin_page(browser, own, *, width, scheme, deep=False, offline=False):
+    """A page that asks for nothing but `own`, says nothing, and is no wider than its window.
 
     Args:
         browser: As `chromium` gives it.
-        path: The file.
+        own: Beginnings of addresses that it may ask for.
         width: Of the window, pixels.
-        height: Likewise.
         scheme: ``light`` or ``dark``.
-        fragment: What follows the address.
         deep: Whether it draws three dimensions.
+        offline: Whether there is no network.
     """
-    context = browser.new_context(
-        viewport={"width": width, "height": height}, color_scheme=scheme, offline=True
-    )
+    viewport = {"width": width, "height": 900}
+    context = browser.new_context(viewport=viewport, color_scheme=scheme, offline=offline)
     if not deep:
         context.add_init_script(FLAT)
-    page = context.new_page()
+    page, heard = context.new_page(), []
     page.set_default_timeout(PATIENCE_MS)
-    opened_page = Page(page)
-    page.on("pageerror", lambda error: opened_page.errors.append(str(error)))
-    page.on(
-        "console",
-        lambda message: (
-            opened_page.errors.append(message.text) if message.type == "error" else None
-        ),
-    )
-    address = path.resolve().as_uri() + fragment
-    page.on(
-        "request",
-        lambda request: (
-            opened_page.requests.append(request.url)
-            if request.url != address and not request.url.startswith("data:")
-            else None
-        ),
-    )
+    page.on("pageerror", lambda error: heard.append(str(error)))
+    page.on("dialog", lambda dialog: heard.append(dialog.message) or dialog.dismiss())
+    page.on("console", lambda said: said.type == "error" and heard.append(said.text))
+    page.on("request", lambda asked: asked.url.startswith(own) or heard.append(asked.url))
     try:
-        page.goto(address)
-        page.wait_for_selector("html[data-ready=yes]")
-        yield opened_page
+        yield page
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        assert heard == []
     finally:
         context.close()
+
+
+@contextmanager
+def open_page(browser, path, *, width=1280, scheme="light", deep=False):
+    """Open a file and wait until its script is done."""
+    address = path.resolve().as_uri()
+    own = (address, "data:")
+    with begin_page(browser, own, width=width, scheme=scheme, deep=deep, offline=True) as page:
+        page.goto(address)
+        page.wait_for_selector("html[data-ready=yes]")
+        yield Page(page)

@@ -1,5 +1,6 @@
 """Commands run as a person runs them, on small markets, and what came of it."""
 
+import csv
 import json
 import os
 import subprocess
@@ -76,6 +77,18 @@ class Commands:
         self.outcomes.append(Outcome(code, captured.out, captured.err))
         return self.outcomes[-1]
 
+    def succeed(self, *arguments):
+        """Run one command, which must end with exit code 0."""
+        outcome = self(*arguments)
+        assert outcome.code == 0, (arguments, outcome.err)
+        return outcome
+
+    def refuse(self, code, *arguments):
+        """The one line of the error of a command, which must end with an exit code."""
+        outcome = self(*arguments)
+        assert outcome.code == code, (arguments, outcome.err)
+        return outcome.error
+
 
 def start(*arguments, cwd, program=("-m", "optimizer"), **options):
     """Start a command, or another program, as a process of its own."""
@@ -102,6 +115,12 @@ def printed(program, *arguments, cwd=ROOT, **options):
     ended = run(*arguments, cwd=cwd, program=("-c", program), **options)
     assert ended.code == 0, ended.err[-3000:]
     return ended.out
+
+
+def read_csv(path):
+    """Rows of a CSV file, each a dict of texts."""
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
 
 
 def write_market(path, length=3000, *, seed=3, **changes):

@@ -72,7 +72,8 @@ class Recordings:
         """Copy a run and the files that it was made of here; gives what evolve printed.
 
         Args:
-            name: Of one of `RUNS`, or the flags of another one on the market of ``noise``.
+            name: Of one of `RUNS`, with other flags on its market if any follow; or the flags of
+                one on the market of ``noise``.
         """
         folder, result = self.record(*name)
         shutil.copytree(folder, Path(), dirs_exist_ok=True)
@@ -93,6 +94,7 @@ class Recordings:
 
 def _evolve(folder, name):
     write, flags = RUNS.get(name[0], (_write_noise, name))
+    flags = name[1:] if name[0] in RUNS and name[1:] else flags
     data = write(folder).replace(f"{folder}{os.sep}", "")
     printed = io.StringIO()
     with contextlib.chdir(folder), contextlib.redirect_stdout(printed):

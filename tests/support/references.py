@@ -3,6 +3,7 @@
 import pytest
 
 from data.bars import Window
+from engine.accounts.ledger import REASONS
 from engine.batch import Engine
 from engine.devices import BACKENDS, why_absent
 from engine.reference import Reference
@@ -27,6 +28,13 @@ def trade_once(strategy, series, windows=None, costs=None, **genes):
     for expected, actual in zip(ledgers, Engine(*asked, device="cpu").trades(genome), strict=True):
         assert compare_ledgers(expected, actual) == ""
     return ledgers
+
+
+def list_trades(ledger, *names):
+    """Fields of each trade of a ledger, the reason in words."""
+    trades = [ledger.trade(k)._asdict() for k in range(len(ledger))]
+    named = [trade | {"reason": REASONS[trade["reason"]]} for trade in trades]
+    return [tuple(trade[name] for name in names) for trade in named]
 
 
 def _parameter(name):

@@ -29,6 +29,27 @@ DAY_MS = 86_400_000
 OPEN_MS, CLOSE_MS = 14.5 * 3_600_000, 21 * 3_600_000
 
 
+class FakeClock:
+    """A clock that sleeping moves, so that waits take no time.
+
+    Args:
+        start: Seconds.
+    """
+
+    def __init__(self, start=1000.0):
+        self.now = start
+        self.slept = []
+
+    def monotonic(self):
+        """The time."""
+        return self.now
+
+    def sleep(self, seconds):
+        """Move on."""
+        self.slept.append(seconds)
+        self.now += seconds
+
+
 @dataclass
 class Call:
     """One request, as the vendor saw it."""

@@ -17,6 +17,7 @@ from data.providers.polygon_api import has_calendar, missing_sessions, session_d
 from data.vendor import client
 from data.vendor.client import Pace, VendorAccount, check_url, find_account
 from data.vendor.paging import PageReader
+from tests.support.vendor import FakeClock
 
 KEY = "secret+KEY/1=="
 STRANGERS = ("http://api.polygon.io", "https://api.polygon.io:444", "https://api.polygon.io/x",
@@ -97,24 +98,10 @@ def test_a_wrong_file_of_settings_is_refused(settings_file, text, words):
         assert "calls_per_minute =" in (Path(data.__file__).parents[1] / page).read_text("utf-8")
 
 
-class Clock:
-    """A clock that sleeping moves."""
-
-    now = 0.0
-
-    def monotonic(self):
-        """The time."""
-        return self.now
-
-    def sleep(self, seconds):
-        """Move on."""
-        self.now += seconds
-
-
 @pytest.fixture
 def clock(monkeypatch):
     """The clock of the pace."""
-    clock = Clock()
+    clock = FakeClock()
     monkeypatch.setattr(client, "time", clock)
     return clock
 

@@ -381,8 +381,7 @@ def longs(*trades, stop=50.0):
 
 def sized_account(*series, size=None, cash=1000.0):
     """The account of whole series, which sizes trades from cash where a size is given."""
-    windows = tuple(Window.whole(bars, number) for number, bars in enumerate(series))
-    own = Account(series, windows, tuple(bars.symbol for bars in series), FREE)
+    own = account(series)
     if size is None:
         return own
     spec = replace(PAPER_SPEC, account=w.account(cash, size))

@@ -9,13 +9,14 @@ import pytest
 
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
-from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS
+from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.batch import Engine
 from engine.positions.exit_spec import MINUTE_NS
 from engine.reference import Reference, as_it_reads
 from strategy import words as w
 from strategy.model import from_described
 from tests.support.parity import both
+from tests.support.references import list_trades
 
 FREE = Costs(fee_bp=0.0, slippage_bp=0.0)
 QUIET = (100.0, 101.0, 99.0, 100.0, 1.0)
@@ -37,16 +38,19 @@ def plan(**parts):
     return w.strategy("By hand.", **{**asks, "stop": w.from_entry(w.close * 0 + 3), **parts})
 
 
-def list_trades(rows, strategy, genome=()):
-    """Each trade as side, signal bar, entry bar, exit bar, reason, exit; both engines agree."""
-    bars, genome = market(*rows), np.array(genome, np.float64)
+TRADE = ("side", "signal_bar", "entry_bar", "exit_bar", "reason", "exit")
+
+
+def trade_by_hand(rows, strategy, *names, **genes):
+    """Fields of each trade, and sums by name; both engines agree."""
+    bars, genome = market(*rows), strategy.layout.encode(genes)
     windows = [Window.whole(bars)]
     assert both(strategy, [bars], windows, genome[None], FREE, as_it_reads) == ""
-    (ledger,) = Reference(strategy, [bars], windows, FREE, form=as_it_reads).trades(genome)
-    return [
-        (int(t.side), t.signal_bar, t.entry_bar, t.exit_bar, REASONS[t.reason], t.exit)
-        for t in map(ledger.trade, range(len(ledger)))
-    ]
+    reference = Reference(strategy, [bars], windows, FREE, form=as_it_reads)
+    (ledger,) = reference.trades(genome)
+    assert {reason for (reason,) in list_trades(ledger, "reason")} <= set(strategy.reasons)
+    sums = reference.fold(ledger, genome)
+    return list_trades(ledger, *names), dict(zip(ACCUMULATOR_INDEX, sums, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -56,7 +60,8 @@ def test_no_signal_counts_for_some_bars_after_a_stop(bars, later):
     """Of both sides, from the bar of the exit on."""
     fall = (*FALL[:4], 3.0)
     rows = (LONG, QUIET, fall, QUIET, SHORT, LONG, LONG, QUIET, QUIET)
-    first, *others = list_trades(rows, plan(cooldown=w.whole("pause", 1, 0, 9)), [bars])
+    trades, _ = trade_by_hand(rows, plan(cooldown=w.whole("pause", 1, 0, 9)), *TRADE, pause=bars)
+    first, *others = trades
     assert first == (1, 0, 1, 2, "stop", 97.0)
     assert [others[0][1]] == later[:1] if later else others == []
 
@@ -178,7 +183,7 @@ CASES = [
 @pytest.mark.parametrize(("rows", "parts", "trades"), CASES, ids=range(len(CASES)))
 def test_a_rule_by_hand(rows, parts, trades):
     """Cooldowns, limits, trails along a row, break-evens, names of stops, bounds of exits."""
-    assert list_trades(rows, plan(**parts)) == trades
+    assert trade_by_hand(rows, plan(**parts), *TRADE)[0] == trades
 
 
 def test_what_is_new_is_recorded_where_it_is_there():
@@ -210,19 +215,7 @@ def lose(size, far=50.0, leverage=None, **parts):
     )
 
 
-def trade_by_hand(rows, strategy):
-    """Each trade as reason, exit bar, exit, own stop, last stop; and sums. Both engines agree."""
-    bars, genome = market(*rows), strategy.layout.defaults
-    windows = [Window.whole(bars)]
-    assert both(strategy, [bars], windows, genome[None], FREE, as_it_reads) == ""
-    reference = Reference(strategy, [bars], windows, FREE, form=as_it_reads)
-    (ledger,) = reference.trades(genome)
-    trades = [
-        (REASONS[t.reason], t.exit_bar, t.exit, t.stop, t.last_stop)
-        for t in map(ledger.trade, range(len(ledger)))
-    ]
-    assert {reason for reason, *_ in trades} <= set(strategy.reasons)
-    return trades, dict(zip(ACCUMULATOR_INDEX, reference.fold(ledger, genome), strict=True))
+STOPPED = ("reason", "exit_bar", "exit", "stop", "last_stop")
 
 
 @pytest.mark.parametrize(
@@ -254,7 +247,7 @@ def trade_by_hand(rows, strategy):
 )  # fmt: skip
 def test_a_trade_ends_where_it_has_cost_the_account(strategy, rows, trade, equity):
     """Where that is nearer than its stop, which stays what R is counted in."""
-    trades, sums = trade_by_hand(rows, strategy)
+    trades, sums = trade_by_hand(rows, strategy, *STOPPED)
     assert trades == [trade]
     assert sums["equity"] == pytest.approx(equity, abs=1e-12)
     assert sums["exits_stop"] == (trade[0] in ("margin", "stop"))
@@ -300,8 +293,8 @@ BUY_STOP, BUY_LIMIT = (
 )  # fmt: skip
 def test_whatever_reads_a_stop_reads_the_one_in_force(parts, rows, trades):
     """What moves it, where it is filled, what comes before it, and what comes after it."""
-    found, sums = trade_by_hand(rows, lose(TWENTY, **parts))
-    assert [trade[:3] for trade in found] == [
+    found, sums = trade_by_hand(rows, lose(TWENTY, **parts), *STOPPED[:3])
+    assert found == [
         (reason, bar, pytest.approx(price, abs=1e-12)) for reason, bar, price in trades
     ]
     assert (sums["equity"] == 0.0) == ("margin" in [trade[0] for trade in trades])
@@ -320,8 +313,8 @@ def test_whatever_reads_a_stop_reads_the_one_in_force(parts, rows, trades):
 )
 def test_a_margin_exit_takes_all_of_a_sized_trade(parts, rows, reasons, equity):
     """Whatever its parts had gained before; an unsized one moves no money."""
-    trades, sums = trade_by_hand(rows, lose(TWENTY, **parts))
-    assert ([trade[0] for trade in trades], sums["equity"]) == (reasons, equity)
+    trades, sums = trade_by_hand(rows, lose(TWENTY, **parts), "reason")
+    assert ([reason for (reason,) in trades], sums["equity"]) == (reasons, equity)
     assert sums["max_drawdown"] == 1.0 - equity
 
 

@@ -9,11 +9,11 @@ import pytest
 
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
-from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS
+from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.batch import Engine
 from engine.positions.exit_spec import MINUTE_NS
 from strategy import words as w
-from tests.support.references import trade_once
+from tests.support.references import list_trades, trade_once
 
 FREE = Costs(fee_bp=0.0, slippage_bp=0.0)
 QUIET = (100.0, 101.0, 99.0, 100.0)
@@ -48,14 +48,6 @@ def build(signals, **parts):
     """A strategy whose signals are columns, with a stop of 3 from the entry."""
     asks = {SIGNALS[name]: w.column(name) > 0 for name in signals if name in SIGNALS}
     return w.strategy("By hand.", **{"stop": w.from_entry(0 * w.close + 3), **asks, **parts})
-
-
-def list_trades(ledger):
-    """Each trade as side, entry bar, exit bar, reason and exit price."""
-    return [
-        (int(t.side), t.entry_bar, t.exit_bar, REASONS[t.reason], t.exit)
-        for t in map(ledger.trade, range(len(ledger)))
-    ]
 
 
 def trailing(away=2.0, **more):
@@ -224,7 +216,7 @@ def test_a_rule_by_hand(rows, asked, trades, further):
     window = Window(0, *known.pop("window", (0, len(rows))))
     bars, costs = make_market(rows, signals, **lie), known.pop("costs", FREE)
     (ledger,) = trade_once(build(signals, **parts), [bars], [window], costs)
-    assert list_trades(ledger) == trades
+    assert list_trades(ledger, "side", "entry_bar", "exit_bar", "reason", "exit") == trades
     assert {name: np.array(getattr(ledger, name)).tolist() for name in known} == known
 
 

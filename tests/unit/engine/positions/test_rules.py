@@ -12,7 +12,7 @@ from engine.accounts.costs import Costs
 from engine.accounts.ledger import REASONS
 from strategy import words as w
 from tests.support.markets import PAPER_SPEC, QUIET, SIGNAL, make_flat_bars, paper_market
-from tests.support.references import trade_once
+from tests.support.references import list_trades, trade_once
 from tests.support.series import make_coarse
 from tests.support.worlds import make_bars
 
@@ -90,10 +90,8 @@ def test_a_rule_by_hand(name):
     bars = paper_market(*later)
     windows = [Window(0, *window) if window else Window.whole(bars)]
     (ledger,) = trade_once(PAPER_SPEC, [bars], windows, costs, **known)
-    found = map(ledger.trade, range(len(ledger)))
-    assert [
-        (t.signal_bar, t.entry_bar, t.exit_bar, REASONS[t.reason], t.exit) for t in found
-    ] == trades
+    found = list_trades(ledger, "signal_bar", "entry_bar", "exit_bar", "reason", "exit")
+    assert found == trades
     assert ledger.rejected == rejected
 
 
