@@ -169,23 +169,24 @@ def list_options(options):
 
 
 def list_files():
-    """Source, kind and outcome of each file of a vendor."""
-    yield ("source", "file", "outcome", "read with")
+    """Each file of a vendor that needs options, then the vendors whose files need none."""
+    yield ("source", "file", "read with")
     for file in FILES:
-        words = [f"refused: {file.refusal}" if file.refusal else "read"]
-        words += [f"note: {file.note}"] if file.note else []
-        yield (file.source, file.words, "; ".join(words), list_options(file.options))
+        if file.options:
+            yield (file.source, file.words, list_options(file.options))
+    yield (", ".join(file.source for file in FILES if not file.options), "", "no option")
 
 
 def list_forms():
-    """Forms of each program and outcome, with their endings."""
-    yield ("program", "version", "forms", "outcome")
+    """Kinds of each program and outcome, and how many forms of them."""
+    yield ("program", "version", "kinds", "forms", "outcome")
     groups = {}
     for form in FORMS:
         outcome = f"refused: {form.refusal}" if form.refusal else "read"
-        groups.setdefault((form.program, outcome), []).append(f"{form.words} `{form.ending}`")
-    for (program, outcome), forms in groups.items():
-        yield (program, version(program), "; ".join(forms), outcome)
+        groups.setdefault((form.program, outcome), []).append(form.words.split(",")[0])
+    for (program, outcome), kinds in groups.items():
+        names = ", ".join(dict.fromkeys(kinds))
+        yield (program, version(program), names, str(len(kinds)), outcome)
 
 
 def without_versions(table):
