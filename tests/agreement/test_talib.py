@@ -158,6 +158,10 @@ def compare_values(case, bars):
     return ours, theirs
 
 
+SHORT = 40
+"""Letters of a row that the page shows."""
+
+
 def list_rows():
     """Row of each case as it is written above, or its formula where that names a part of here."""
     nodes = ast.walk(ast.parse(Path(__file__).read_text()))
@@ -177,7 +181,8 @@ def measure(real_folder):
         equal[case.function] = equal.get(case.function, True) and is_equal
         near = describe_bound(case.within) if is_equal else "no"
         rule = f"from bar {case.start}: {case.rule}" if case.start else case.rule
-        rows.append((f"`{case.function}`: `{row}`", near, rule))
+        words = f": `{row}`" if len(row) <= SHORT else ""
+        rows.append((f"`{case.function}`{words}", near, rule))
     return Suite(
         "TA-Lib",
         "functions",

@@ -91,11 +91,15 @@ def compare(published, agree_folder, bars, engine_name):
 
 def measure(agree_folder, folder):
     """The suite, with trades counted by the engine of the CPU."""
-    rows = []
+    rules = {}
     for published in LISTS:
         bars = published.read_bars(agree_folder, folder)
         cases, equal, _ = compare(published, agree_folder, bars, "cpu")
-        rows.append((published.name, cases, cases, equal, published.rule))
+        rules.setdefault(published.rule, []).append((published.name, cases, cases, equal))
+    rows = []
+    for rule, lists in rules.items():
+        names, *counts = zip(*lists, strict=True)
+        rows.append((", ".join(names), *map(sum, counts), rule))
     return Suite(
         "TradingView, trade lists",
         "trades",
