@@ -29,11 +29,11 @@ import urllib3
 from platformdirs import user_config_path
 from urllib3.exceptions import HTTPError, InvalidHeader
 
+from data.cache import APP
 from data.errors import FetchError, SourceError, near_match
 from data.files import others_reach, read_ordinary
 from data.shell import quote_word
 
-APP = "exhaustion-optimizer"
 FILE = "vendors.toml"
 SECTION = "polygon"
 VARIABLES = ("POLYGON_API_KEY", "MASSIVE_API_KEY")

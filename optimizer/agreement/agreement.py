@@ -7,14 +7,15 @@ from pathlib import Path
 import numpy as np
 
 from data.bars import Bars
+from data.checks import Flags
 from data.errors import TableError
 from data.zones import LocalZone
+from engine.accounts.metrics import SIDES
 from optimizer.agreement.causes import TRIED, Case, Cause, find_causes
 from optimizer.agreement.matching import (
     AFTER,
     BEFORE,
     NO_BAR,
-    Flags,
     Ours,
     PlacedTrades,
     TradeList,
@@ -27,8 +28,6 @@ from optimizer.errors import ConfigError
 from optimizer.formatting import format_count, minute
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
-
-SIDES = {1: "long", -1: "short"}
 
 OUTSIDE = {BEFORE: "before the bars", AFTER: "after the bars", NO_BAR: "between two bars"}
 
@@ -217,7 +216,7 @@ def _describe_first(case: Case, trades: PlacedTrades, is_equal: Flags) -> Fill |
     leave = float(trades.exit[k])
     return Fill(
         str(trades.number[k]),
-        SIDES[int(trades.side[k])],
+        SIDES[int(trades.side[k] < 0)],
         OUTSIDE.get(entry_bar) or case.format_bar(entry_bar),
         None if entry_bar < 0 else entry_bar,
         float(trades.entry[k]),

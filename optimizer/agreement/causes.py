@@ -9,15 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from data.bars import Bars
+from data.checks import Flags, Floats, Ints
 from data.errors import TableError
 from data.timeframe import DAY_NS, HOUR_NS, MINUTE_NS
 from data.zones import CLOCKS, LocalZone
 from optimizer.agreement.matching import (
     AFTER,
     LAST_BITS,
-    Flags,
-    Floats,
-    Ints,
     Ours,
     PlacedTrades,
     TradeList,

@@ -8,13 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from data.bars import Bars
-from data.checks import NO_TIME
+from data.checks import NO_TIME, Flags, Floats, Ints
 from data.zones import LocalZone, localise
 from engine.accounts.ledger import REASONS, Ledger
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 MOST_DECIMALS, LAST_BITS = 10, 1e-12
 """Decimals that are counted; numbers that are so near relatively are equal."""

@@ -10,12 +10,12 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from data.checks import NO_TIME
+from data.checks import NO_TIME, Floats, Ints
 from data.errors import TableError, list_some
 from data.providers.numbers import COMMA, POINT, read_numbers
 from data.providers.time_forms import FORMS, Moments, parse_times, plain_blanks
 from data.shell import write_command
-from optimizer.agreement.matching import Floats, Ints, TradeList
+from optimizer.agreement.matching import TradeList
 from optimizer.agreement.tables import Table, read_tables
 from optimizer.errors import ConfigError
 from optimizer.formatting import format_count

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
+from optimizer.atomic_write import write_output
 from optimizer.cli.console import print_json, stdout
 from optimizer.cli.flags import Sectioned, argument, config_flags, option
 from optimizer.cli.shared import AsJson, command_group
@@ -86,9 +87,9 @@ def judge_null_results(
 
     verdict = null_judge(folder, results)
     if page is not None:
-        from optimizer.report.nulls import write_null_page
+        from optimizer.report.nulls import build_null_page
 
-        write_null_page(verdict, page)
+        write_output(page, build_null_page(verdict))
     if as_json:
         print_json(verdict.payload())
         return

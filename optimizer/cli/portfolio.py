@@ -94,9 +94,10 @@ def join_members(  # noqa: PLR0913 - one argument a flag
     else:
         print_portfolio(result)
     if page is not None:
-        from optimizer.report.portfolio import write_portfolio_page
+        from optimizer.report.portfolio import build_portfolio_page
 
-        note(f"report {write_portfolio_page(result, page)}")
+        write_output(page, build_portfolio_page(result))
+        note(f"report {page}")
     for name, text in programs.items():
         assert export is not None
         (export / name).parent.mkdir(parents=True, exist_ok=True)

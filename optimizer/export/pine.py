@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 
 from data.timeframe import MINUTE_NS
+from engine.accounts.metrics import SIDES
 from optimizer.errors import ConfigError
 from optimizer.export.member import ExportedMember
 from optimizer.export.orders import (
@@ -285,8 +286,6 @@ ORDER_DIFFERENCES = (
     "from there on; the ledger assumes the worse where a bar does not tell.",
     "Legs: each target is an exit of a part of the units.",
 )
-
-SIDES = ("long", "short")
 
 BOUNDS = (
     ("bars", ">=", ""),

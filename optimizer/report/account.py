@@ -6,12 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from data.checks import Ints
 from data.timeframe import UNITS_NS
 from engine.accounts.account import Account
 from engine.accounts.curves import compound, find_scale, scale_hold
 from optimizer.evidence.returns import sharpe_ratios
 from optimizer.formatting import fraction, minute, number
-from optimizer.report.trades import Ints, Trades, factorize_names
+from optimizer.report.trades import Trades, factorize_names
 from optimizer.search.generation import Floats
 
 NS_PER_DAY = UNITS_NS["d"]

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from data.checks import Ints
 from data.shell import write_command
 from engine.accounts.ledger import REASONS
 from optimizer.formatting import (
@@ -28,7 +29,7 @@ from optimizer.report.gallery import Charts
 from optimizer.report.regimes import CELLS, Regimes, find_regimes
 from optimizer.report.schedule import find_schedule, stitched_curve
 from optimizer.report.tables import Tables
-from optimizer.report.trades import Ints, Plain, Trades, pack_trades, summarize_sides
+from optimizer.report.trades import Plain, Trades, pack_trades, summarize_sides
 from optimizer.run.backtest import list_legs
 from optimizer.store.result import Member, choose_noun
 

@@ -1,21 +1,13 @@
 """A judged folder of null markets as one page that a browser opens without a network."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from statistics import median
 
-from optimizer.atomic_write import write_output
 from optimizer.formatting import number
 from optimizer.grades import GRADE_WORDS
 from optimizer.nulls.judge import NullVerdict
 from optimizer.report.charts.judged import null_strengths
 from optimizer.report.page import render_charts
-
-
-def write_null_page(verdict: NullVerdict, path: Path) -> Path:
-    """Write the page of a verdict on results."""
-    write_output(path, build_null_page(verdict))
-    return path
 
 
 def build_null_page(verdict: NullVerdict) -> str:

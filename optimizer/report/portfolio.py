@@ -1,9 +1,7 @@
 """A portfolio as one page that a browser opens without a network."""
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
-from optimizer.atomic_write import write_output
 from optimizer.formatting import MEANINGS, metric, number
 from optimizer.grades import GRADE_WORDS
 from optimizer.portfolios.portfolio import PortfolioResult
@@ -23,12 +21,6 @@ ALONE = ("total_return", "cagr", "max_drawdown", "max_drawdown_marked", "sharpe_
 """Metrics that stand beside those of each component alone."""
 
 ACCOUNT = "the account"
-
-
-def write_portfolio_page(result: PortfolioResult, path: Path) -> Path:
-    """Write the page of a portfolio."""
-    write_output(path, build_portfolio_page(result))
-    return path
 
 
 def build_portfolio_page(result: PortfolioResult) -> str:

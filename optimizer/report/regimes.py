@@ -13,7 +13,8 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from data.bars import Bars, Window
-from optimizer.report.trades import Ints, Trades
+from data.checks import Ints
+from optimizer.report.trades import Trades
 from optimizer.search.generation import Floats
 
 REGIME_BARS = 100

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from data.bars import Bars, Window
+from data.checks import Ints
 from data.errors import DataError
 from data.plain import methods_take_plain
 from engine.batch import Engine
@@ -32,13 +33,7 @@ from optimizer.evidence.verdict import Verdict
 from optimizer.formatting import EXPECTED, HELD_OUT, evenly
 from optimizer.report.account import Curve, Drawdown, equity_curve, worst_drawdowns
 from optimizer.report.pick import by_weight, knee, parse_weights, require_place
-from optimizer.report.trades import (
-    Ints,
-    Trades,
-    build_trades_frame,
-    collect_trades,
-    summarize_sides,
-)
+from optimizer.report.trades import Trades, build_trades_frame, collect_trades, summarize_sides
 from optimizer.run.backtest import list_details
 from optimizer.run.individuals import describe_individuals
 from optimizer.run.points import measure_run_importance

@@ -8,17 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from data.bars import Bars, Window
+from data.checks import Flags, Floats, Ints
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import COUNTED_REASONS, REASONS, Ledger, Trade
+from engine.accounts.metrics import SIDES
 from optimizer.formatting import SAMPLES
 from optimizer.run.backtest import AccountSteps, Column, Details, list_legs, plain_details
-from optimizer.search.generation import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 NS_PER_HOUR = 3_600_000_000_000
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -33,8 +31,6 @@ PAYMENTS = {"funding_r": "Funding", "borrow_r": "Borrowing"}
 THURSDAY = 3
 """Weekday of 1 January 1970, Monday being 0."""
 
-SIDES = ("long", "short")
-
 
 @dataclass(frozen=True, eq=False)
 class Trades:
@@ -45,7 +41,7 @@ class Trades:
 
     window: Ints
     series: Ints
-    is_held_out: Bools  # [K], whether the window was held out from the search
+    is_held_out: Flags  # [K], whether the window was held out from the search
     signal_bar: Ints
     entry_bar: Ints
     exit_bar: Ints
@@ -206,7 +202,7 @@ def measure_excursions(trades: Trades, series: Sequence[Bars]) -> tuple[Floats, 
 
 
 def summarize_sides(
-    trades: Trades, series: Sequence[Bars], chosen: Bools
+    trades: Trades, series: Sequence[Bars], chosen: Flags
 ) -> dict[str, dict[str, float]]:
     """Figures of the chosen [K] trades, all and by side; NaN without a trade."""
     best, worst = measure_excursions(trades, series)
@@ -238,7 +234,7 @@ def _divide_gains(r: Floats) -> float:
     return float(r[r > 0].sum()) / lost if lost else float("nan")
 
 
-def compute_cost_facts(trades: Trades, chosen: Bools, costs: Costs) -> CostFacts:
+def compute_cost_facts(trades: Trades, chosen: Flags, costs: Costs) -> CostFacts:
     """Costs of the chosen [K] trades, and bearable ones.
 
     Where a trade ends does not depend on costs, so that the same trades are simply dearer.
@@ -253,7 +249,7 @@ def compute_cost_facts(trades: Trades, chosen: Bools, costs: Costs) -> CostFacts
     return CostFacts(gross, cost, gross - cost - held, bearable, held)
 
 
-def by_reason(trades: Trades, chosen: Bools) -> Groups:
+def by_reason(trades: Trades, chosen: Flags) -> Groups:
     """The chosen [K] trades by why they ended; every reason of the law, in its order.
 
     Names of stops that moved are among them where trades have them.
@@ -265,24 +261,24 @@ def by_reason(trades: Trades, chosen: Bools) -> Groups:
     return _group_trades(trades, chosen, trades.reason, labels)
 
 
-def by_side(trades: Trades, chosen: Bools) -> Groups:
+def by_side(trades: Trades, chosen: Flags) -> Groups:
     """Longs and shorts apart."""
     return _group_trades(trades, chosen, (1 - trades.side) // 2, SIDES)
 
 
-def by_hour(trades: Trades, chosen: Bools) -> Groups:
+def by_hour(trades: Trades, chosen: Flags) -> Groups:
     """Trades by the hour of their entry, UTC, 24 groups."""
     hours = trades.entry_ns // NS_PER_HOUR % 24
     return _group_trades(trades, chosen, hours, tuple(f"{hour:02d}" for hour in range(24)))
 
 
-def by_weekday(trades: Trades, chosen: Bools) -> Groups:
+def by_weekday(trades: Trades, chosen: Flags) -> Groups:
     """Trades by the weekday of their entry, UTC, from Monday."""
     days = trades.entry_ns // (24 * NS_PER_HOUR)
     return _group_trades(trades, chosen, (days + THURSDAY) % 7, WEEKDAYS)
 
 
-def by_label(trades: Trades, chosen: Bools, labels: Sequence[str]) -> Groups:
+def by_label(trades: Trades, chosen: Flags, labels: Sequence[str]) -> Groups:
     """The chosen [K] trades by the label of their window [W]; labels without a trade too."""
     names, codes = factorize_names(labels)
     return _group_trades(trades, chosen, codes[trades.window], names)
@@ -294,7 +290,7 @@ def factorize_names(names: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
     return tuple(code_of), np.array([code_of[name] for name in names], np.int64)
 
 
-def _group_trades(trades: Trades, chosen: Bools, keys: Ints, labels: tuple[str, ...]) -> Groups:
+def _group_trades(trades: Trades, chosen: Flags, keys: Ints, labels: tuple[str, ...]) -> Groups:
     n, chosen_keys = len(labels), keys[chosen]
     return Groups(
         labels=labels,

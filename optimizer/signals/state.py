@@ -10,6 +10,7 @@ import numpy as np
 from data.bars import Bars
 from data.checks import Floats, format_time
 from engine.accounts.ledger import Trade
+from engine.accounts.metrics import SIDES
 from engine.accounts.valuation import OpenParts
 from engine.reference_standing import EntryLevels, OrderTerms, PendingEntry, RestingOrder, Standing
 from optimizer.signals.account import ChainAccount, TradeChain, TradedChain
@@ -23,8 +24,6 @@ from optimizer.signals.records import (
 )
 from strategy.pretty_print import format_tree
 from strategy.rows import resolve_value
-
-SIDES = {1: "long", -1: "short"}
 
 STEADY_BARS = 1000
 """So many of the newest bars without a hole, and the next ones come one duration after another."""
@@ -105,7 +104,7 @@ class _Describer:
         nearest = min(targets, key=lambda leg: trade.side * leg.price, default=None)
         return SignalTrade(
             **vars(standing.position),
-            side=SIDES[trade.side],
+            side=SIDES[trade.side < 0],
             since=format_time(self.bars.timestamp[trade.entry_bar]),
             entry=trade.entry,
             target=None if nearest is None else nearest.price,
@@ -150,7 +149,7 @@ class _Describer:
         reference = self.account.reference
         return {
             **_take(EntryLevels, fill),
-            "side": SIDES[fill.side],
+            "side": SIDES[fill.side < 0],
             "signal_bar": format_time(np.int64(self.bars.timestamp[fill.signal_bar])),
             "bars_to_wait": fill.bars_to_wait,
             "from_time": self._find_time(fill.bars_to_wait),

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from data.checks import Ints
 from data.timeframe import UNITS_NS
 from optimizer.errors import OptimizerError
 from optimizer.evidence.returns import daily_returns
@@ -21,7 +22,7 @@ from optimizer.report.charts.front import metric_axis
 from optimizer.report.schedule import build_schedule_account, find_schedule
 from optimizer.report.summary import align_outcomes, compare_side_by_side, describe_outcome
 from optimizer.report.tables import Tables
-from optimizer.report.trades import Ints, Plain
+from optimizer.report.trades import Plain
 from optimizer.run.compared import WORDS, RunComparison, compare_runs
 from optimizer.run.record import PLACES, different_lines
 from optimizer.run.tables import newest_front

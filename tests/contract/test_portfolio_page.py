@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import optimizer
-from optimizer.report.portfolio import write_portfolio_page
+from optimizer.report.portfolio import build_portfolio_page
 from tests.support.browser import open_page
 from tests.support.runs import record_run
 
@@ -28,7 +28,9 @@ def result(runs):
 @pytest.fixture(scope="module")
 def page_file(result, tmp_path_factory):
     """Their page."""
-    return write_portfolio_page(result, tmp_path_factory.mktemp("page") / "portfolio.html")
+    path = tmp_path_factory.mktemp("page") / "portfolio.html"
+    path.write_text(build_portfolio_page(result), encoding="utf-8")
+    return path
 
 
 def test_tables_need_no_script_and_lines_are_the_accounts(page_file, result):

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from data.checks import Ints
 from engine.accounts.account import Account
 from optimizer.errors import ConfigError
 from optimizer.formatting import format_count, fraction, number
@@ -30,7 +31,7 @@ from optimizer.report.schedule import (
     stitched_curve,
 )
 from optimizer.report.tables import Tables
-from optimizer.report.trades import Ints, Trades
+from optimizer.report.trades import Trades
 from optimizer.search.generation import Floats
 
 HOLD = "buy and hold, at equal volatility"

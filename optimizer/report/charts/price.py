@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from data.bars import Bars
-from data.checks import PRICES
+from data.checks import PRICES, Ints
 from engine.accounts.ledger import REASONS
 from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
@@ -18,7 +18,7 @@ from optimizer.report.charts.account import mark_held_out
 from optimizer.report.charts.chart import Chart, Layout, RunCharts, Trace
 from optimizer.report.pick import require_place
 from optimizer.report.tables import Tables
-from optimizer.report.trades import Ints, Trades, list_aims, list_partial_exits
+from optimizer.report.trades import Trades, list_aims, list_partial_exits
 from optimizer.run.backtest import list_legs
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats

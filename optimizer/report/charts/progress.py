@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from data.checks import Ints
 from engine.accounts.metrics import METRICS
 from optimizer.errors import ConfigError
 from optimizer.formatting import format_count, is_fraction, metric, number, words
@@ -14,7 +15,6 @@ from optimizer.report.charts.chart import Chart, RunCharts, Trace
 from optimizer.report.charts.front import PERCENT, metric_axis
 from optimizer.report.schedule import collect_step_genes, require_schedule
 from optimizer.report.tables import Tables
-from optimizer.report.trades import Ints
 from optimizer.run.points import (
     MOST_VALUES,
     Grid,

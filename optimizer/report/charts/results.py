@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from data.checks import Flags
 from optimizer.errors import ConfigError
 from optimizer.formatting import evenly, format_count, number
 from optimizer.report.charts import chart as draw
@@ -11,7 +12,6 @@ from optimizer.report.charts.chart import Chart, Layout, RunCharts, Trace
 from optimizer.report.tables import Tables
 from optimizer.report.trades import (
     PAYMENTS,
-    Bools,
     Groups,
     Trades,
     by_hour,
@@ -26,7 +26,7 @@ from optimizer.search.generation import Floats
 from optimizer.store.result import choose_noun
 from strategy.errors import unknown
 
-Grouping = Callable[[Trades, Bools], Groups]
+Grouping = Callable[[Trades, Flags], Groups]
 
 BIN_R = 0.25
 """Width of a bar of the distribution of R."""
@@ -154,7 +154,7 @@ def excursions(r: Floats, best: Floats, worst: Floats) -> Chart:
     return Chart("how far trades went", alt, data, layout)
 
 
-def _split_by_sample(trades: Trades) -> list[tuple[str, Bools, str]]:
+def _split_by_sample(trades: Trades) -> list[tuple[str, Flags, str]]:
     """In-sample and held-out trades apart, where there are both.
 
     For each part its name, which trades are in it, and its colour: empty for a single part,
@@ -174,7 +174,7 @@ def _draw_labels(run: Tables, trades: Trades) -> Chart:
     whole = by_label(trades, ~trades.is_held_out, labels)
     kept = _find_extremes(whole)
 
-    def group(trades: Trades, chosen: Bools) -> Groups:
+    def group(trades: Trades, chosen: Flags) -> Groups:
         groups = by_label(trades, chosen, labels)
         names = tuple(groups.labels[index] for index in kept)
         return Groups(names, groups.trades[kept], groups.sum_r[kept])
