@@ -34,12 +34,13 @@ class _Commands(UserDict[str, Any]):
 
 
 def explain_wrong_use(error: TyperException, given: Sequence[str]) -> Exception:
-    """The error of a command line; of an unknown flag or a missing run with a line on it."""
+    """The error of a command line; of an unknown flag or a missing argument with a line on it."""
     unknown: Any = error
-    metavar = getattr(getattr(unknown, "param", None), "metavar", None) or ""
-    if metavar.startswith("RUN") and "Missing" in error.format_message():
-        here = find_path(unknown.ctx)
-        return ConfigError(f"{here} needs a run: its id, its beginning, its path, or latest")
+    if error.format_message().startswith("Missing argument"):
+        argument = unknown.param
+        meaning = argument.help.removesuffix(".")
+        needed = f"{argument.metavar}: {meaning[0].lower()}{meaning[1:]}"
+        return ConfigError(f"{find_path(unknown.ctx)} needs {needed}")
     # The library's own class of an unknown flag is private.
     if not hasattr(unknown, "possibilities"):
         return error

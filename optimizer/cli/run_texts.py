@@ -272,7 +272,7 @@ def print_comparison(
         if not run.is_comparable:
             console.say(f"Settings of {run.run} that differ from those of {comparisons[0].run}:")
         elif lines:
-            console.say(f"{run.run} repeats the search of {comparisons[0].run} with other limits:")
+            console.say(f"{run.run} repeats the search of {comparisons[0].run}, but for:")
         for line in lines:
             console.say(f"  {line}")
     if all(run.is_measured_alike for run in comparisons):
