@@ -19,7 +19,6 @@ from optimizer.report import gallery
 from optimizer.report.account import (
     SHARPE_DAYS,
     Curve,
-    drawdown,
     equity_curve,
     monthly_returns,
     rolling_sharpe,
@@ -54,17 +53,6 @@ DAY = 24 * 3_600_000_000_000
 def bars():
     """Two hundred bars of fifteen minutes."""
     return make_bars(1, 200)
-
-
-def test_equity_of_one_series_is_the_product_of_the_law(bars):
-    """Each trade multiplies equity by 1 + fraction of risk times r."""
-    given = [trade(3, TARGET, 100.0, 95.0, 110.0), trade(20, STOP, 100.0, 90.0, 90.0)]
-    trades = collect_ledgers(bars, given)
-    curve = equity_curve(trades, ["ADA"], 0.01, int(bars.timestamp[0]))
-    first = 1.0 * (1 + 0.01 * trades.r[0])
-    assert curve.value.tolist() == [1.0, first, first * (1 + 0.01 * trades.r[1])]
-    assert curve.time_ns.tolist() == bars.timestamp[[0, 6, 23]].tolist()
-    assert drawdown(curve)[2] == curve.value[2] / curve.value[1] - 1
 
 
 def hold(windows, series, names):
