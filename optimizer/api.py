@@ -31,7 +31,7 @@ from optimizer.forecasts.settings import ForecastSettings
 from optimizer.run.settings import Specs, build_data_flags, hold_overlaid, refuse_others
 from optimizer.run.trust import find_trusted
 from optimizer.showing import choose_show
-from optimizer.trend_scan.knobs import SCANNED
+from optimizer.trend_scan.knobs import HIGH, LOW, SCANNED
 
 if TYPE_CHECKING:
     from optimizer.evidence.drift import DriftRecord
@@ -388,8 +388,8 @@ def portfolio(  # noqa: PLR0913 - each is given by its name
 def scan(  # noqa: PLR0913 - each is given by its name
     parameters: Mapping[str, float] | None = None,
     *,
-    high: float = 0.1,
-    low: float = -0.1,
+    high: float = HIGH,
+    low: float = LOW,
     is_script: bool = False,
     history: int = 0,
     verify: Literal["sample", "all"] = "sample",

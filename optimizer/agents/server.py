@@ -380,7 +380,6 @@ class Desk:
 
 
 def _choose(values: Mapping[str, Any], *names: str) -> Json:
-    """Some of the values."""
     return {name: values[name] for name in names}
 
 

@@ -144,7 +144,6 @@ LIST_FORMS = (
 
 
 def _choose_market(table: Table, column: str | None, market: str | None, where: str) -> Table:
-    """Rows of one market."""
     names = [*dict.fromkeys(table.column(column))] if column in table.names and column else []
     if market is None and len(names) > 1:
         raise ConfigError(

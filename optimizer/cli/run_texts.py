@@ -190,7 +190,6 @@ def write_table(path: Path, to: Path, *, what: What, sample: int | None) -> str:
 
 
 def _build_table(store: RunStore, what: What) -> Columns:
-    """One table of a run."""
     if what == "front":
         return front_table(require_opened_result(store)[0])
     if what != "points":

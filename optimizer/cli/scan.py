@@ -11,7 +11,7 @@ from optimizer.cli.shared import MOST, AsJson, ConfigFile, Member, Quiet, single
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
 from optimizer.formatting import format_count
-from optimizer.trend_scan.knobs import NARROWER, SCANNED
+from optimizer.trend_scan.knobs import HIGH, LOW, NARROWER, SCANNED
 
 app = single_command()
 
@@ -27,8 +27,8 @@ def scan_symbols(  # noqa: PLR0913 - one argument a flag
     ] = None,
     member: Member = None,
     set_: Annotated[list[str], option("--set", "One parameter; repeatable.", "NAME=VALUE")] = [],  # noqa: B006 - typer copies it
-    high: Annotated[float, option("--high", "Long above this.", "NUMBER")] = 0.1,
-    low: Annotated[float, option("--low", "Short below this.", "NUMBER")] = -0.1,
+    high: Annotated[float, option("--high", "Long above this.", "NUMBER")] = HIGH,
+    low: Annotated[float, option("--low", "Short below this.", "NUMBER")] = LOW,
     as_script: Annotated[
         bool, option("--as-script", "The trend as the script of its author has it.")
     ] = False,

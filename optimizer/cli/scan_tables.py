@@ -60,7 +60,6 @@ def _format_last(symbols: Sequence[SymbolTrend]) -> str:
 
 
 def _format_symbols(symbols: Sequence[SymbolTrend], width: int) -> str:
-    """A line a symbol."""
     is_wide = width >= WIDE
     headings = ["symbol", "class", "trend", "bars", "since", "direction"]
     headings += ["since", *FAMILIES] if is_wide else []
@@ -84,7 +83,6 @@ def _format_symbols(symbols: Sequence[SymbolTrend], width: int) -> str:
 
 
 def _format_runs(symbols: Sequence[SymbolTrend], width: int) -> str:
-    """The last runs of each symbol."""
     headings = ("symbol", "since", "class", "bars", "trend", "price")
     rows = [
         ("" if nth else symbol.symbol, _format_time(run.first), run.class_, f"{run.bars:,}",

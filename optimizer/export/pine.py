@@ -111,7 +111,7 @@ def build_pine_script(member: ExportedMember) -> str:
 class PineLines(ExpressionLines):
     """Pine that computes rows at every bar, each row once, in the order in which it is needed."""
 
-    comment = "//"
+    comment, joints = "//", {AllOf: " and ", AnyOf: " or "}
 
     def text(self, node: Node) -> str:
         """An expression, a condition or a number as Pine; its rows are named in `lines`."""
@@ -159,9 +159,6 @@ class PineLines(ExpressionLines):
             if not node.bars_ago:
                 return comparison
             return f"{self._name_row(node, 'before', lambda _: comparison)}[{node.bars_ago}]"
-        if isinstance(node, AllOf | AnyOf):
-            joint = " and " if isinstance(node, AllOf) else " or "
-            return f"({joint.join(map(self.text, node.conditions))})"
         assert isinstance(node, OverBars)
         name = node.label
         arguments = f"{self.text(node.condition)}, {self._whole(node.bars)}"

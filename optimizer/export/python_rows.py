@@ -61,7 +61,7 @@ class ExpressionLines:
         functions: Functions that these lines call.
     """
 
-    comment = "#"
+    comment, joints = "#", {AllOf: " & ", AnyOf: " | "}
 
     def __init__(self, functions: dict[Callable[..., object], None] | None = None) -> None:
         self.lines: list[str] = []
@@ -80,6 +80,8 @@ class ExpressionLines:
             return self._format_arithmetic(node)
         if isinstance(node, Call | Higher | Clock):
             return self._name_row(node, node.label, self._row)
+        if isinstance(node, AllOf | AnyOf):
+            return f"({self.joints[type(node)].join(map(self.text, node.conditions))})"
         return self._condition(node)
 
     def name_at_bars(self, node: Node) -> str:
@@ -131,9 +133,6 @@ class ExpressionLines:
         if isinstance(node, Compare):
             comparison = f"({self.text(node.left)} {node.relation} {self.text(node.right)})"
             return f"ago{comparison[:-1]}, {node.bars_ago})" if node.bars_ago else comparison
-        if isinstance(node, AllOf | AnyOf):
-            joint = " & " if isinstance(node, AllOf) else " | "
-            return f"({joint.join(map(self.text, node.conditions))})"
         assert isinstance(node, OverBars)
         loop = {Held: held_bars, Within: bars_within}[type(node)]
         return (

@@ -194,7 +194,6 @@ def _build_answer_charts(run: Tables, charts: Charts) -> Plain:
 
 
 def _build_front_charts(run: Tables) -> Plain:
-    """Charts of the whole front."""
     charts = Charts(run)
     drawn: Plain = {"front": charts.front(), "parallel": charts.parallel()}
     if len(run.objectives) > 2:

@@ -78,7 +78,6 @@ def _list_tiles(result: PortfolioResult) -> Iterator[tuple[str, str, str]]:
 
 
 def _list_rules(result: PortfolioResult) -> Iterator[tuple[str, str]]:
-    """Rules of the account."""
     yield "one R", f"{result.risk_fraction:.4g} of the account"
     if result.cash is not None:
         yield "cash", number(result.cash)

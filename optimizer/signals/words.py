@@ -262,7 +262,6 @@ def _describe_level(level: EntryLevel) -> str:
 
 
 def _format_part(share: float) -> str:
-    """A share of a position."""
     return "all of it" if share == 1.0 else f"{share:.4g} of it"
 
 

@@ -20,3 +20,6 @@ NARROWER = {
     "cache": "Folder of fetched bars and last classes; the user's own cache if unset.",
 }
 """Knobs that mean something narrower."""
+
+HIGH, LOW = 0.1, -0.1
+"""Thresholds of the classes, as in the public script."""

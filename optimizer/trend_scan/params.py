@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from optimizer.errors import ConfigError
+from optimizer.trend_scan.knobs import HIGH, LOW
 from strategy.errors import StrategyError, unknown
 from strategy.expressions import Call, Number
 from strategy.indicator_registry import KINDS, Kind
-
-HIGH, LOW = 0.1, -0.1
-"""Thresholds of the classes, as in the public script."""
 
 
 @dataclass(frozen=True)

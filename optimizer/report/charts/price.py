@@ -257,7 +257,6 @@ def _levels(begin: float, prices: Sequence[tuple[float, float]]) -> Trace:
 
 
 def _describe_trade(trades: Trades, k: int) -> str:
-    """A trade in words."""
     entry, stop, leave, last_stop = (
         float(getattr(trades, name)[k]) for name in ("entry", "stop", "exit", "last_stop")
     )
