@@ -27,20 +27,6 @@ def write(tmp_path):
     return write_strategy
 
 
-LEFT = [
-    "for row in rsii(close, 3):\n    pass\n",
-    "left = rsii(close, 3)\nwhile left > 0:\n    left = left - 1\n",
-    "left = rsii(close, 3)\nraise SystemExit(3)\n",
-]
-
-
-@pytest.mark.parametrize("text", LEFT)
-def test_a_value_that_is_missing_ends_each_loop(write, text):
-    """A file is read to its end behind its first mistake, and the mistake is named."""
-    with pytest.raises(StrategyError, match=r"idea\.py:2: the name 'rsii' is unknown"):
-        load_strategy(write(HEAD + text))
-
-
 def test_a_file_with_one_strategy_needs_no_name(write):
     """It is called as its variable, and keeps the file's text."""
     path = write(HEAD + ONE)
@@ -71,6 +57,10 @@ MISTAKES = [
     ("def f():\n    f()\nf()\n", ":3: .*without end"),
     (f"x = close{' + 1' * 6000}\n", "too deep|101 deep"),  # by Python's limit or ours
     ("import numpy as np\nnp.sqrt(close)\n", ":3: .*written down"),
+    # A file is read to its end behind its first mistake: a value that is missing ends each loop.
+    ("for row in rsii(close, 3):\n    pass\n", ":2: the name 'rsii' is unknown"),
+    ("left = rsii(close, 3)\nwhile left > 0:\n    left = left - 1\n", ":2: the name 'rsii'"),
+    ("left = rsii(close, 3)\nraise SystemExit(3)\n", ":2: the name 'rsii' is unknown"),
 ]
 """Text of a file behind its first line, and its message, where the page of messages has none."""
 

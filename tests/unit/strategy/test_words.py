@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 from strategy.conditions import AllOf, AnyOf, Compare, Held, Within
-from strategy.errors import StrategyError
 from strategy.expressions import Arithmetic, Call, Column, Number
 from strategy.forms import SessionExit, Trail
 from strategy.pretty_print import format_tree
@@ -123,6 +122,14 @@ MISTAKES = [
     (lambda: repeat(lambda x: sma(x, 3), close, 3000), "100"),
     (lambda: repeat(lambda c: c | (close > 1), close > open, 3000), "all_of"),
     (lambda: simple(long=open < LARGE, short=open > LARGE), "10,000"),
+    # Numbers by which a word is written out are no genes: each value is another row.
+    (lambda: value_when(RISES, close, 1.5), "ago whole and at least 0, and no gene, got 1.5"),
+    (lambda: value_when(RISES, close, -1), "got -1"),
+    (lambda: alma(close, 0), "alma needs n whole and at least 1, and no gene, got 0"),
+    (lambda: alma(close, length("n", 9, 5, 20)), "alma needs n whole"),
+    (lambda: alma(close, 9, 0.85, 0), "alma needs sigma above 0"),
+    # A row is of all candidates, a switch of one.
+    (lambda: where(switch("on", RISES), close), "no switch"),
     # Parts of a strategy.
     (lambda: simple(sl=share(0.02)), "stop=share(0.02)"),
     (lambda: simple(exit_short=close > 1), "short=..."),
@@ -246,26 +253,3 @@ def test_sums_begin_anew_with_each_day(row):
     is_first = days == days[0]
     assert np.isnan(ours[is_first]).all()
     np.testing.assert_allclose(ours[~is_first], sums[~is_first], rtol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("make", "told"),
-    [
-        (lambda: value_when(rises, close, 1.5), "ago whole and at least 0, and no gene, got 1.5"),
-        (lambda: value_when(rises, close, -1), "got -1"),
-        (lambda: alma(close, 0), "alma needs n whole and at least 1, and no gene, got 0"),
-        (lambda: alma(close, length("n", 9, 5, 20)), "alma needs n whole"),
-        (lambda: alma(close, 9, 0.85, 0), "alma needs sigma above 0"),
-    ],
-    ids=["part", "ahead", "none", "gene", "narrow"],
-)
-def test_numbers_by_which_a_word_is_written_out_are_checked(make, told):
-    """They are no genes: each value is another row."""
-    with pytest.raises(StrategyError, match=told):
-        make()
-
-
-def test_a_switch_is_joined_outside():
-    """A row is of all candidates, a switch of one."""
-    with pytest.raises(StrategyError, match="no switch"):
-        where(switch("on", rises), close)

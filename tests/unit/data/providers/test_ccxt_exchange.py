@@ -115,31 +115,30 @@ def test_the_wait_that_is_asked_for_is_kept(exchange, waits, caplog):
     assert len(exchange.faults) == 8
 
 
-def test_a_fetch_that_failed_goes_on_behind_its_pages(exchange, waits, caplog):
-    """The last page is asked for again, and the bars are those of an unbroken fetch."""
-    caplog.set_level("INFO")
-    exchange.cap = 100
-    whole = load_bars(SPEC).content_hash
-    exchange.asked, answer = [], exchange.answer
-    exchange.answer = lambda *q: answer(*q) if len(exchange.asked) < 9 else (503, b"down")
-    with pytest.raises(FetchError):
-        load_bars(SPEC)
-    exchange.answer, exchange.asked = answer, []
-    assert load_bars(SPEC).content_hash == whole
-    assert exchange.asked[0] == START_MS + 800 * HOUR_MS
-    assert "going on from 2024-02-03T08:00" in caplog.text
-
-
-def test_pages_of_another_market_are_dropped(exchange, waits, caplog, cache):
-    """Bars that changed since are all fetched anew, with a note, and nothing is mixed."""
+@pytest.fixture
+def broken_off(exchange, waits, caplog):
+    """An exchange that failed behind its ninth page, and answers again."""
     caplog.set_level("INFO")
     exchange.cap, answer = 100, exchange.answer
     exchange.answer = lambda *q: answer(*q) if len(exchange.asked) < 9 else (503, b"down")
     with pytest.raises(FetchError):
         load_bars(SPEC)
+    exchange.answer, exchange.asked = answer, []
+    return exchange
+
+
+def test_a_fetch_that_failed_goes_on_behind_its_pages(broken_off, caplog):
+    """The last page is asked for again, and the bars are those of an unbroken fetch."""
+    whole = make_bars(IN_RANGE, step_ns=HOUR_MS * 10**6).content_hash
+    assert load_bars(SPEC).content_hash == whole
+    assert broken_off.asked[0] == START_MS + 800 * HOUR_MS
+    assert "going on from 2024-02-03T08:00" in caplog.text
+
+
+def test_pages_of_another_market_are_dropped(broken_off, caplog, cache):
+    """Bars that changed since are all fetched anew, with a note, and nothing is mixed."""
     assert list(cache.rglob("*.pages"))
-    exchange.answer = answer
-    exchange.rows = [[row[0], "2", "3", "1", "2", "9"] for row in exchange.rows]
+    broken_off.rows = [[row[0], "2", "3", "1", "2", "9"] for row in broken_off.rows]
     bars = load_bars(SPEC)
     assert (len(bars), set(bars.volume)) == (IN_RANGE, {9.0})
     assert "not the same any more: all are fetched anew" in caplog.text
