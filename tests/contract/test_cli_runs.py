@@ -116,9 +116,8 @@ def test_a_run_has_tags_and_a_note(command, path, ids):
     assert ids() == [path.name]
 
 
-def test_a_search_begins_with_its_tags(command, tmp_path):
+def test_a_search_begins_with_its_tags(command, market):
     """Also one that is gone on with gets those that are named then."""
-    market = write_market(tmp_path / "bars.csv")
     assert command("evolve", "--data", market, *SMALL, "--tag", "a", "--tag", "b").code == 0
     assert command("evolve", "--resume", "latest", "--tag", "c", *SMALL[-2:]).code == 0
     assert command("runs", "list", "--tag", "b", "--json").json[0]["tags"] == ["a", "b", "c"]

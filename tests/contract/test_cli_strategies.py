@@ -11,7 +11,7 @@ from optimizer import load_run
 from optimizer.run import indicator_cache
 from strategy import words
 from strategy.indicator_registry import COLUMNS
-from tests.support.commands import SMALL, write_market
+from tests.support.commands import SMALL
 from tests.support.own_files import momentum_file
 
 pytestmark = pytest.mark.slow
@@ -35,12 +35,6 @@ PULLBACK = strategy(
 MOODY = PULLBACK.replace("(strength <", '(column("mood") > 0) & (strength <')
 
 OWN = momentum_file()
-
-
-@pytest.fixture(scope="module")
-def market(tmp_path_factory):
-    """A market of 1,500 bars, on which own indicators are soon proven."""
-    return write_market(tmp_path_factory.mktemp("market") / "bars.csv", 1500)
 
 
 @pytest.fixture

@@ -178,27 +178,25 @@ FEW = ("--population", "16", "--generations", "2")
 
 
 @pytest.mark.slow
-def test_the_strategy_of_the_front_page_runs_from_a_file(command, tmp_path):
+def test_the_strategy_of_the_front_page_runs_from_a_file(command, market, tmp_path):
     """As it stands there, in a file of its own."""
     examples = doctest.DocTestParser().get_examples(FIRST_PAGE)
     parts = [example.source for example in examples]
     first = next(k for k, part in enumerate(parts) if "strategy.words" in part)
     (tmp_path / "mine.py").write_text("".join(parts[first : first + 3]))
-    market = write_market(tmp_path / "bars.csv")
     outcome = command.succeed("strategies", "check", "mine.py", "--data", market)
     assert "pullback: Buys a dip" in outcome.out
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("library", ["numpy", "talib", "pandas_ta_classic"])
-def test_an_indicator_of_ones_own_runs_from_its_file(command, tmp_path, library):
+def test_an_indicator_of_ones_own_runs_from_its_file(command, market, tmp_path, library):
     """As the page has it, in ten lines; the first goes all the way to a verdict."""
     pytest.importorskip(library, reason=f"{library} is not installed (extra 'dev')")
     blocks = re.findall(r"```python\n(import .*?)```", STRATEGIES.read_text(), re.DOTALL)
     (text,) = [block for block in blocks if f"import {library}" in block]
     assert len([line for line in text.splitlines() if line]) <= 10
     (tmp_path / "my_rsi.py").write_text(text)
-    market = write_market(tmp_path / "bars.csv")
     outcome = command.succeed("strategies", "check", "my_rsi.py", "--data", market)
     assert "0 mismatches" in outcome.out
     if library == "numpy":

@@ -38,7 +38,7 @@ class WrongEngine(Engine):
     def ledgers(self, genomes):
         """List trades, the first window's last one with a price a hair off."""
         for first, *rest in super().ledgers(genomes):
-            if self.defect != "sum_r" and len(first):
+            if hasattr(first, self.defect) and len(first):
                 column = getattr(first, self.defect).copy()
                 column[-1] = np.nextafter(column[-1], np.inf) if column.dtype.kind == "f" else 0
                 first = replace(first, **{self.defect: column})
@@ -51,6 +51,13 @@ class WrongEngine(Engine):
             place = (0, 0, ACCUMULATOR_INDEX["sum_r"])
             values[place] = np.nextafter(values[place], np.inf)
         return values
+
+    def evaluate_account(self, genomes):
+        """Evaluate, the first account's fall a hair off."""
+        values, account = super().evaluate_account(genomes)
+        if self.defect == "max_drawdown":
+            account[0, ACCUMULATOR_INDEX["max_drawdown"]] += 1e-15
+        return values, account
 
 
 def test_certificate_of_a_right_engine_is_green():
@@ -74,10 +81,10 @@ def test_certificate_of_a_right_engine_is_green():
 
 
 @pytest.mark.parametrize(
-    "defect", ["exit", "exit_bar", "reason", "held", "last_stop", "r", "sum_r"]
+    "defect", ["exit", "exit_bar", "reason", "held", "last_stop", "r", "sum_r", "max_drawdown"]
 )
 def test_certificate_finds_the_smallest_defect(defect):
-    """One ulp in a price or a sum, or one wrong bar, turns the certificate red."""
+    """One ulp in a price, a sum or the account, or one wrong bar, turns the certificate red."""
     genomes = random_genomes(SPEC, 4, seed=1)
     engine = WrongEngine(SPEC, [BARS], WINDOWS)
     engine.defect = defect
@@ -85,6 +92,8 @@ def test_certificate_finds_the_smallest_defect(defect):
     assert not certificate.is_green
     assert f"{defect} differs" in certificate.first_mismatch
     assert "genes: {'ema_fast'" in certificate.first_mismatch
+    is_of_all = "all windows as one account" in certificate.first_mismatch
+    assert is_of_all == (defect == "max_drawdown")
 
 
 def test_a_form_that_differs_from_plain_python_is_red(monkeypatch):

@@ -19,7 +19,6 @@ from engine.batch import Engine
 from engine.cpu.limited import LimitedBackend
 from engine.errors import EngineError
 from engine.reference import Reference
-from engine.replay.certificate import certify
 from engine.replay.parity import compare_accumulators, compare_ledgers
 from optimizer.config.run_config import RunConfig
 from optimizer.run.markets import load_markets
@@ -35,7 +34,6 @@ from tests.support.references import (
     trade_once,
 )
 from tests.support.series import HOUR_NS
-from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 
 INF = math.inf
 RUINED = {"equity": 0.0, "peak_equity": 1.0, "max_drawdown": 1.0, "total_return": -1.0}
@@ -168,26 +166,6 @@ def test_years_are_the_union_of_times_and_bars_are_all():
     ]
     whole = pool_spans(spans)
     assert (whole.bars, whole.years) == (35, 2.0)
-
-
-def test_a_certificate_replays_the_account(monkeypatch):
-    """Windows that are right make no certificate where they are put together wrongly."""
-    bars, spec = make_bars(5, 900, jump=0.1), SHORT_SPECS["seller_exhaustion"]
-    engine = Engine(spec, [bars], [Window(0, 0, 450), Window(0, 450, 900)], device="cpu")
-    genomes = random_genomes(spec, 3, seed=3)
-    assert certify(engine, genomes).mismatches == 0
-    real = Engine.evaluate_account
-
-    def wrong(self, genomes):
-        by_window, account = real(self, genomes)
-        account[1, ACCUMULATOR_INDEX["max_drawdown"]] += 1e-15
-        return by_window, account
-
-    monkeypatch.setattr(Engine, "evaluate_account", wrong)
-    certificate = certify(engine, genomes)
-    assert certificate.mismatches == 1
-    assert "individual 1, window 0: all windows as one account" in certificate.first_mismatch
-    assert "accumulator max_drawdown differs" in certificate.first_mismatch
 
 
 G0 = SPEC.layout.defaults
