@@ -57,16 +57,8 @@ def test_constraints_hold_in_the_whole_front(command, market):
 def test_a_formula_is_a_goal_like_any_other(command, market):
     """Its values are those of its metrics, also after a pause; it is shown by its name."""
     texts = ["calm = cagr / max(max_drawdown, 0.05)", "log(trades) * win_rate - 9 ^ 0.5@worst"]
-    goals = (
-        "--objective",
-        texts[0],
-        "--objective",
-        texts[1],
-        "--objectives",
-        "max(gene.max_hold, 9):min",
-        "--constraint",
-        "trades * exposure <= trades",
-    )
+    more = ("--objectives", "max(gene.max_hold, 9):min", "--constraint", "trades*exposure<=trades")
+    goals = ("--objective", texts[0], "--objective", texts[1], *more)
     wanted = ("evolve", "--data", market, *LARGER, "--min-trades", "3", *goals)
     whole = command(*wanted, "--json").json
     names = ["calm", "log(trades) * win_rate - 9 ^ 0.5@worst", "max(gene.max_hold, 9):min"]
