@@ -218,11 +218,6 @@ def daily(ledger, start, end):
 def test_a_fold_is_a_search_of_its_training_alone(task, folds):
     """Same settings, fewest trades by bars, bars after the training gone, and its strongest."""
     splits, picks = folds
-    assert [(w.start, w.end) for split in splits for w in split.train] == [
-        (0, 742),
-        (250, 992),
-        (500, 1242),
-    ]
     for split, pick in zip(splits, picks, strict=True):
         (window,) = split.train
         bars = BARS.until(window.end)

@@ -278,6 +278,7 @@ def test_the_answer_is_of_a_member_whose_account_stands_and_of_all_its_trades(re
     front[second] = replace(front[second], by_window={"trades": (30.0, 50.0)})
     answer = replace(changed, front=tuple(front)).add_answer().answer
     assert (answer.strength, answer.trades) == (front[second].metrics["strength"], 80)
+    assert answer.total_return == front[second].metrics["total_return"]
     gone = tuple(replace(member, gone="2024-01-01 03:00") for member in front)
     assert replace(changed, front=gone).add_answer().answer is None
 
