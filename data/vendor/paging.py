@@ -242,13 +242,14 @@ class PageReader:
     def _from(self, at: int, lead: int, limit: int, until: int | None = None) -> Floats:
         """One answer, from a time on; the requested range begins `lead` bars earlier."""
         since = at - lead * self._step
-        rows = _merge(self._ask_once(since, limit, until))
-        rows = rows[rows[:, 0] >= since]
+        answer = _merge(self._ask_once(since, limit, until))
+        rows = answer[answer[:, 0] >= since]
         self._most = max(self._most, len(rows))
         if len(rows) and until is None:
             if limit <= self._limit:
                 self._far = max(self._far, min(self._most, int(rows[-1, 0] - since) // self._step))
-            self._has_first |= bool(rows[0, 0] == since)
+            # An old answer may hold that bar behind others.
+            self._has_first |= bool(answer[0, 0] == since)
             if rows[0, 0] < at + self._step:
                 self._reach = max(self._reach, limit)
         rows = rows[rows[:, 0] >= at]

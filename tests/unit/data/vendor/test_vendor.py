@@ -265,6 +265,7 @@ YEARS_MS = 4 * 365 * DAY_MS
 @settings(max_examples=150)
 @given(seed=st.integers(0, 2**32))
 @example(seed=97732)  # one bar, at which a range begins that leaves its first one out
+@example(seed=783623)  # an old answer holds the bar at which a range begins that leaves it out
 def test_every_bar_comes_once(seed):
     """From the front or the end, inclusive or not, with holes, in any order, with flawed pages."""
     got, expected = read_world(*draw_world(np.random.default_rng(seed)))
