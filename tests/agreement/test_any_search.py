@@ -1,9 +1,6 @@
 """Recipes of docs/howto/any_search.md, as they are copied from it, with the real programs."""
 
-import json
-import os
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -14,8 +11,6 @@ from tests.support.commands import write_market
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.slow
-
-OFFLINE = ROOT / "tests" / "support" / "offline_freqtrade.py"
 
 PAGE = ROOT / "docs" / "howto" / "any_search.md"
 
@@ -35,8 +30,8 @@ def recipe(tmp_path, monkeypatch):
         for before, after in changes:
             assert before in text
             text = text.replace(before, after)
-        if heading in ("backtesting.py", "freqtrade"):
-            # Processes of the first import the program.
+        if heading == "backtesting.py":
+            # Its processes import the program.
             Path("program.py").write_text(text)
             ended = commands.run(cwd=tmp_path, program=("program.py",))
             assert ended.code == 0, ended.err
@@ -80,56 +75,3 @@ def test_an_agent_searches_through_its_tools(recipe):
     assert results[first] >= 0
     assert optimizer.null_judge("nulls", results | {other: 0.0}).null.planned == 1
     assert (Path("agent") / first / "searches.json").stat().st_size > 2
-
-
-DIP = """
-from freqtrade.strategy import IntParameter, IStrategy
-
-
-class Dip(IStrategy):
-    timeframe, stoploss, minimal_roi = "1h", -0.05, {"0": 0.05}
-    fall = IntParameter(1, 9, default=3, space="buy")
-    rise = IntParameter(1, 9, default=3, space="sell")
-
-    def populate_indicators(self, dataframe, metadata):
-        dataframe["change"] = dataframe["close"].pct_change(24) * 100
-        return dataframe
-
-    def populate_entry_trend(self, dataframe, metadata):
-        dataframe.loc[dataframe["change"] < -self.fall.value, "enter_long"] = 1
-        return dataframe
-
-    def populate_exit_trend(self, dataframe, metadata):
-        dataframe.loc[dataframe["change"] > self.rise.value, "exit_long"] = 1
-        return dataframe
-"""
-
-CONFIG = {
-    "stake_currency": "USDT", "stake_amount": 100, "dry_run": True, "dry_run_wallet": 1000,
-    "max_open_trades": 1, "pairlists": [{"method": "StaticPairList"}], "fee": 0.001,
-    "exchange": {"name": "binance", "pair_whitelist": ["BTC/USDT"]},
-    "entry_pricing": {"price_side": "same", "use_order_book": False},
-    "exit_pricing": {"price_side": "same", "use_order_book": False},
-}  # fmt: skip
-
-
-def test_freqtrade_searches_by_hyperopt(recipe, tmp_path, monkeypatch):
-    """A list of markets stands in for that of the exchange."""
-    if (installed := shutil.which("freqtrade")) is None:
-        pytest.skip("freqtrade is not installed")
-    python = Path(installed).read_text().splitlines()[0].removeprefix("#!")
-    wrapper = tmp_path / "bin" / "freqtrade"
-    wrapper.parent.mkdir()
-    wrapper.write_text(f'#!/bin/sh\nexec {python} {OFFLINE} "$@"\n')
-    wrapper.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{wrapper.parent}{os.pathsep}{os.environ['PATH']}")
-    (tmp_path / "user_data" / "strategies").mkdir(parents=True)
-    (tmp_path / "user_data" / "hyperopt_results").mkdir()
-    (tmp_path / "user_data" / "strategies" / "dip.py").write_text(DIP)
-    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
-    settings = {"data": "csv:bars.csv", "timeframe": "1h", "symbol": "BTC/USDT"}
-    optimizer.null_markets("nulls", **settings, count=2, form="freqtrade")
-    recipe("freqtrade", ('"50"', '"3"'))
-    verdict = optimizer.null_judge("nulls", Path("results.csv"))
-    assert (verdict.looks, verdict.null.planned) == (1, 2)
-    assert not (tmp_path / "user_data" / "strategies" / "dip.json").exists()

@@ -13,14 +13,10 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from data.bars import Window
-from engine.accounts.costs import Costs
-from engine.batch import Engine
-from engine.reference import Reference
 from strategy.words import *
 from tests.agreement.test_backtesting_py import HOUR_NS, read_bars
-from tests.support.agreement import Suite
-from tests.support.references import BACKEND_PARAMETERS, FORMS
+from tests.support.agreement import Suite, run_strategy
+from tests.support.references import BACKEND_PARAMETERS
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore"),
@@ -62,13 +58,7 @@ def build_plan(kind):
 
 def list_legs(kind, bars, engine_name):
     """Parts of our trades, by entry bar and number of the target: side, exit bar and prices."""
-    plan, windows = build_plan(kind), [Window.whole(bars)]
-    costs, parts = Costs(fee_bp=0, slippage_bp=0), {}
-    if engine_name in FORMS:
-        engine = Reference(plan, [bars], windows, costs, form=FORMS[engine_name])
-    else:
-        engine = Engine(plan, [bars], windows, costs, device=engine_name)
-    (ledger,) = engine.trades(plan.layout.defaults)
+    ledger, parts = run_strategy(build_plan(kind), bars, engine_name), {}
     for k in range(len(ledger)):
         for leg in range(len(TARGETS[kind])):
             bar, price = int(ledger.leg_bar[k, leg]), float(ledger.leg_price[k, leg])

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from data.errors import SourceError
+from tests.corpus.forms import make_arrow
 from tests.corpus.row import reads, refuses, saved, text
 from tests.support.series import csv_text, make_columns
-from tests.support.written_forms import make_arrow
 
 TEXT = csv_text(make_columns(5))
 BARS = [[1704067200000 + 900000 * i, 100.5, 101, 99, 100.25, 5] for i in range(9)]

@@ -1,30 +1,22 @@
-"""Files as exchanges, brokers and libraries write them: each holds the same four bars."""
+"""Files as exchanges, brokers and libraries write them: each holds the same five bars of days."""
+
+import datetime as dt
 
 import pandas as pd
 
 from data.errors import TableError
+from tests.corpus import vendors
 from tests.corpus.row import reads, refuses, saved, text
-from tests.support.series import NAMES, START_NS
+from tests.corpus.vendors import BARS
+from tests.support.series import NAMES
 
-BARS = ((100.5, 102.25, 99.75, 101.0, 1500.0), (101.0, 103.0, 100.5, 102.5, 2500.0),
-        (102.5, 102.75, 98.0, 98.5, 10_000.0), (98.5, 99.25, 97.75, 99.0, 750.0))  # fmt: skip
-"""Open, high, low, close and volume of the first four days of 2024."""
-
-SECONDS = [START_NS // 10**9 + 86_400 * i for i in range(4)]
-DAYS = ["2024-01-01", "2024-01-02", "2024-01-03", "2024-01-04"]
+TIMES = [dt.datetime(2024, 1, day, tzinfo=dt.UTC) for day in range(1, 6)]
+DAYS = [f"{time:%Y-%m-%d}" for time in TIMES]
 
 
 def lines(form, header="", *, newest_first=False):
     """A file: a header, then one line a bar in a form with the names of its parts."""
-    rows = []
-    for day, second, (o, h, low, c, v) in zip(DAYS, SECONDS, BARS, strict=True):
-        year, month, date = day.split("-")
-        rows.append(
-            form.format(
-                day=day, s=second, y=year, m=month, d=date, o=o, h=h, l=low, c=c, v=v, n=int(v)
-            )
-        )
-    rows = rows[::-1] if newest_first else rows
+    rows = vendors.lines(form, times=TIMES).splitlines()[:: -1 if newest_first else 1]
     return "\n".join([*([header] if header else []), *rows, ""])
 
 
@@ -35,28 +27,30 @@ def comma(text):
 
 BINANCE = lines("{s}000,{o},{h},{l},{c},{v},{s}999,1.5,7,3.5,4.5,0")
 CRYPTO_DATA_DOWNLOAD = lines(
-    "{s},{day} 00:00:00,BTC/USDT,{o},{h},{l},{c},{v},99.5,12",
+    "{s},{t:%Y-%m-%d} 00:00:00,BTC/USDT,{o},{h},{l},{c},{v},99.5,12",
     "https://www.CryptoDataDownload.com\n"
     "unix,date,symbol,open,high,low,close,Volume BTC,Volume USDT,tradecount",
     newest_first=True,
 )
 STOOQ = lines(
-    "XYZ,D,{y}{m}{d},000000,{o},{h},{l},{c},{n},0",
+    "XYZ,D,{t:%Y%m%d},000000,{o},{h},{l},{c},{v},0",
     "<TICKER>,<PER>,<DATE>,<TIME>,<OPEN>,<HIGH>,<LOW>,<CLOSE>,<VOL>,<OPENINT>",
 )
 METATRADER_5 = lines(
-    "{y}.{m}.{d}\t00:00:00\t{o}\t{h}\t{l}\t{c}\t{n}\t0\t3",
+    "{t:%Y.%m.%d}\t00:00:00\t{o}\t{h}\t{l}\t{c}\t{v}\t0\t3",
     "<DATE>\t<TIME>\t<OPEN>\t<HIGH>\t<LOW>\t<CLOSE>\t<TICKVOL>\t<VOL>\t<SPREAD>",
 )
-YFINANCE = lines("{day},{c},{c},{h},{l},{o},{n}", "Price,Adj Close,Close,High,Low,Open,Volume\n"
-                 "Ticker,XYZ,XYZ,XYZ,XYZ,XYZ,XYZ\nDate,,,,,,")  # fmt: skip
+YFINANCE = lines(
+    "{t:%Y-%m-%d},{c},{c},{h},{l},{o},{v}",
+    "Price,Adj Close,Close,High,Low,Open,Volume\nTicker,XYZ,XYZ,XYZ,XYZ,XYZ,XYZ\nDate,,,,,,",
+)
 YFINANCE_TWO = lines(
-    "{day},1.0,{c},1.0,{h},1.0,{l},1.0,{o},5,{n}",
+    "{t:%Y-%m-%d},1.0,{c},1.0,{h},1.0,{l},1.0,{o},5,{v}",
     "Price,Close,Close,High,High,Low,Low,Open,Open,Volume,Volume\n"
     "Ticker,ABC,XYZ,ABC,XYZ,ABC,XYZ,ABC,XYZ,ABC,XYZ\nDate,,,,,,,,,,",
 )
 BY_TICKER = lines(
-    "{day},1.0,1.0,1.0,1.0,5,{o},{h},{l},{c},{n}",
+    "{t:%Y-%m-%d},1.0,1.0,1.0,1.0,5,{o},{h},{l},{c},{v}",
     "Ticker,ABC,ABC,ABC,ABC,ABC,XYZ,XYZ,XYZ,XYZ,XYZ\n"
     "Price,Open,High,Low,Close,Volume,Open,High,Low,Close,Volume\nDate,,,,,,,,,,",
 )
@@ -66,26 +60,27 @@ FILES = {
     "Binance dump in microseconds": (
         lines("{s}000000,{o},{h},{l},{c},{v},{s}999999,1.5,7,3.5,4.5,0"), {}, "read as us"),
     "CryptoDataDownload": (CRYPTO_DATA_DOWNLOAD, {"sort": True},
-                           "3 rows earlier than the one before, sorted by time"),
+                           "4 rows earlier than the one before, sorted by time"),
     "yfinance with two header lines": (YFINANCE, {}, "column 'Adj Close' is not read"),
     "MetaTrader 5": (METATRADER_5, {}, "column '<VOL>' is zero throughout"),
     "Stooq": (STOOQ, {}, "read as YYYYMMDD"),
-    "HistData": (lines("{y}{m}{d} 000000;{o};{h};{l};{c};{n}"), {},
+    "HistData": (lines("{t:%Y%m%d} 000000;{o};{h};{l};{c};{v}"), {},
                  "no header line: read as time and values"),
-    "Nasdaq": (lines("{m}/{d}/{y},${c},{n},${o},${h},${l}",
+    "Nasdaq": (lines("{t:%m/%d/%Y},${c},{v},${o},${h},${l}",
                      "Date,Close/Last,Volume,Open,High,Low", newest_first=True),
                {"sort": True, "time_format": "%m/%d/%Y"}, "times are read as %m/%d/%Y"),
     "Investing.com": ('"Date","Price","Open","High","Low","Vol.","Change %"\n'
-                      '"Jan 04, 2024","99.0","98.5","99.25","97.75","0.75K","1%"\n'
-                      '"Jan 03, 2024","98.5","102.5","102.75","98.0","10K","1%"\n'
-                      '"Jan 02, 2024","102.5","101.0","103.0","100.5","2.50K","1%"\n'
-                      '"Jan 01, 2024","101.0","100.5","102.25","99.75","0.0015M","1%"\n',
+                      '"Jan 05, 2024","185.56","182.09","186.01","181.50","59144.5K","1%"\n'
+                      '"Jan 04, 2024","181.18","181.99","182.76","180.17","62.3033M","1%"\n'
+                      '"Jan 03, 2024","181.91","182.15","183.09","180.88","71.9836M","1%"\n'
+                      '"Jan 02, 2024","184.25","184.22","185.88","183.43","58,414.50K","1%"\n'
+                      '"Jan 01, 2024","185.64","187.15","188.44","183.89","0.0824887B","1%"\n',
                       {"sort": True}, "read as month name, day, year"),
-    "German": (comma(lines("{day};{o};{h};{l};{c};{v}",
+    "German": (comma(lines("{t:%Y-%m-%d};{o};{h};{l};{c};{v}",
                            "Datum;Er\u00f6ffnung;Hoch;Tief;Schlusskurs;St\u00fcck")), {},
                "read with a decimal comma"),
     "Interactive Brokers with zone": (
-        lines("{y}{m}{d} 00:00:00 Etc/UTC,{o},{h},{l},{c},{n},{c},7",
+        lines("{t:%Y%m%d} 00:00:00 Etc/UTC,{o},{h},{l},{c},{v},{c},7",
               "Date,Open,High,Low,Close,Volume,WAP,Count"), {}, "read as Etc/UTC"),
 }  # fmt: skip
 
@@ -94,14 +89,14 @@ SERIES = {"timeframe": "1d", "times": DAYS, "values": VALUES}
 
 
 def gives(name, content, options=None, note=None, *, file="XYZ.csv", **more):
-    """A row that gives the four bars, to the last bit."""
+    """A row that gives the five bars, to the last bit."""
     content = text(content, file) if isinstance(content, str | bytes) else content
     seen = {**SERIES, "symbol": "XYZ", "notes": note, **more}
     return reads(name, content, options, **seen)
 
 
 def frame():
-    """The four bars as freqtrade keeps them."""
+    """The five bars as freqtrade keeps them."""
     stamps = pd.to_datetime(DAYS, utc=True).astype("datetime64[ms, UTC]")
     return pd.DataFrame(BARS, columns=NAMES).assign(date=stamps)
 
@@ -115,7 +110,7 @@ def both():
 
 PAIR = CRYPTO_DATA_DOWNLOAD.replace("symbol", "pairname")
 TWO_TIMES = lines("{s},2024-02-01,{o},{h},{l},{c},{v}", "unix,date,open,high,low,close,volume")
-PLAIN = lines("{day},{o},{h},{l},{c},{v}", "Date,Open,High,Low,Close,Volume")
+PLAIN = lines("{t:%Y-%m-%d},{o},{h},{l},{c},{v}", "Date,Open,High,Low,Close,Volume")
 
 
 def two_tickers(words, content):
@@ -123,7 +118,7 @@ def two_tickers(words, content):
     content = text(content, "XYZ.csv") if isinstance(content, str) else content
     return (
         refuses(f"two tickers, {words}", content, None, TableError, "2 markets ('",
-                f"{content.name}#", then={"count": 4}),
+                f"{content.name}#", then={"count": 5}),
         gives(f"one of two tickers, {words}", content, market="XYZ"),
         refuses(f"none of two tickers, {words}", content, None, TableError, "no market 'QQQ'",
                 "'ABC'", "'XYZ'", market="QQQ"),

@@ -23,7 +23,6 @@ from tests.support.random_strategies import (
     drawn_strategy,
 )
 from tests.support.series import make_coarse, open_apart
-from tests.support.strategies import CROSSINGS, LEVELS, LOCATED
 from tests.support.worlds import SHORT_SPECS, draw_payments, make_bars, make_population
 
 RANGE = w.rma(w.true_range, 3)
@@ -82,6 +81,41 @@ NARROW = w.strategy(
     session=w.session_exit(590, begins=1080),
     name="narrow",
 )
+
+PATIENCE, REWARD = w.length("max_hold", 20, 1, 60), w.r_multiple(w.gene("reward", 1, 0.3, 4))
+BEYOND, BRIEF = w.gene("stop_mult", 1, 0.1, 3), w.length("score", 15, 2, 50)
+FAST, SLOW, WINDOW = w.length("fast", 5, 2, 30), w.length("slow", 20, 2, 60), w.length(
+    "window", 10, 2, 40)  # fmt: skip
+SCORES, SCORE_MIN = w.length("score", 15, 2, 100), w.gene("score_min", -0.5, -1, 1, "std")
+
+UNSHIPPED = (
+    w.strategy(
+        "Every form on either side of a comparison, several series, and a stop by an EMA.",
+        long=w.all_of(
+            w.sma(w.close, FAST) > w.sma(w.open, SLOW), w.ema(w.close, SLOW) < w.close,
+            w.sma(w.close, FAST) > w.ema(w.close, SLOW),
+            w.sma(w.volume, BRIEF) > w.gene("mean_min", 0, -2, 60),
+            w.ema(w.volume, FAST) > w.gene("pace_min", 0, -2, 60),
+            w.zscore(w.close, BRIEF) < w.gene("score_max", 2, -1, 3, "std"),
+            w.zscore(w.true_range, SLOW) < w.zscore(w.close, BRIEF)),
+        stop=w.beyond_bar(BEYOND * w.ema(w.true_range, w.length("pace", 8, 2, 20))),
+        target=REWARD, max_hold=PATIENCE, name="crossings",
+        order=("fast", "slow", "score", "pace", "mean_min", "score_max", "pace_min")),
+    w.strategy(
+        "A score of the close's location, which flat bars do not have.",
+        long=w.zscore(w.close_location, WINDOW) > w.gene("score_min", 0, -1, 2, "std"),
+        stop=w.beyond_bar(BEYOND * w.atr(WINDOW)), target=REWARD, max_hold=PATIENCE,
+        name="located"),
+    w.strategy(
+        "Levels on either side of genes, and a stop of one bar's range.",
+        long=w.all_of(
+            w.zscore(w.volume, SCORES) > SCORE_MIN, w.zscore(w.true_range, SCORES) > SCORE_MIN,
+            w.close_location < w.gene("location_max", 0.6, 0.2, 0.9, "fraction of the bar's range"),
+            w.volume > w.gene("volume_min", 400, 100, 1500, "units")),
+        stop=w.beyond_bar(BEYOND * w.true_range), target=REWARD, max_hold=PATIENCE,
+        name="levels"),
+)  # fmt: skip
+"""What shipped strategies do not ask of an engine."""
 
 
 INDIVIDUALS = 48
@@ -297,7 +331,7 @@ def list_cases() -> dict[str, Case]:
         "seller_exhaustion_forecast": Case(short["seller_exhaustion_forecast"], "hours"),
         "seller_exhaustion_finer": Case(SHORT_SPECS["seller_exhaustion"], "finer"),
     }
-    cases |= {one.name: Case(one, "plain") for one in (CROSSINGS, LOCATED, LEVELS)}
+    cases |= {one.name: Case(one, "plain") for one in UNSHIPPED}
     cases |= {
         name: Case(case.strategy, "finer" if case.is_finer else SERIES[case.series], case.costs)
         for name, case in order_cases.CASES.items()

@@ -13,7 +13,7 @@ from engine.accounts.account import Account
 from engine.accounts.ledger import ACCUMULATOR_INDEX, COUNTED_REASONS, REASONS
 from engine.accounts.strategy_stakes import build_stake
 from engine.batch import Engine
-from engine.reference import Reference, list_terms
+from engine.reference import list_terms
 from optimizer.evidence.pick import compute_strengths
 from optimizer.evidence.robust import break_even_bp, evaluate_costs
 from strategy import STRATEGIES
@@ -23,7 +23,7 @@ from strategy.indicators.windows import zscore
 from strategy.rows import Rows, as_it_reads, truth
 from strategy.series import Series
 from tests.support.random_strategies import drawn_exits, drawn_orders
-from tests.support.references import BACKEND_PARAMETERS, FORMS, compiled_reference
+from tests.support.references import BACKEND_PARAMETERS, compiled_reference, create_engine
 from tests.support.worlds import (
     SHORT_SPECS,
     costs,
@@ -41,12 +41,9 @@ SEEDS = st.integers(0, 2**32)
 def backtest_genome(request):
     """A function that backtests one genome on one series, on every engine."""
 
-    def run(bars, genome, *, charged=None, end=None):
-        windows = [Window(0, 0, end or len(bars))]
-        if request.param in FORMS:
-            form = FORMS[request.param]
-            return Reference(SPEC, [bars], windows, charged, form=form).trades(genome)[0]
-        return Engine(SPEC, [bars], windows, charged, device=request.param).trades(genome)[0]
+    def run(bars, genome):
+        engine = create_engine(request.param, SPEC, [bars], [Window.whole(bars)])
+        return engine.trades(genome)[0]
 
     return run
 

@@ -11,15 +11,13 @@ from data import load_bars
 from data.bars import Bars, Window
 from data.zones import LocalZone
 from engine.accounts.costs import Costs
-from engine.batch import Engine
-from engine.reference import Reference
 from optimizer.agreement.matching import place_trades
 from optimizer.agreement.reading import read_trade_list
 from strategy.language import Claim
 from strategy.rows import Rows, truth
 from strategy.series import Series
 from tests.support.paths import ROOT
-from tests.support.references import FORMS
+from tests.support.references import FORMS, create_engine
 
 AGREE = ROOT.parent / "shared" / "data" / "agree"
 """Trade lists and values that others published; they are not part of the project."""
@@ -72,11 +70,7 @@ def run_strategy(plan, bars, engine_name, costs=None):
     """Ledger of a strategy with its default genes."""
     windows, genome = [Window.whole(bars)], plan.layout.defaults
     costs = costs or Costs(fee_bp=0, slippage_bp=0)
-    if engine_name in FORMS:
-        engine = Reference(plan, [bars], windows, costs, form=FORMS[engine_name])
-    else:
-        engine = Engine(plan, [bars], windows, costs, device=engine_name)
-    (ledger,) = engine.trades(genome)
+    (ledger,) = create_engine(engine_name, plan, [bars], windows, costs).trades(genome)
     return ledger
 
 

@@ -1,20 +1,7 @@
 """Strategies that trade often, above or below an average."""
+# ruff: noqa: F403, F405
 
-from strategy.words import (
-    atr,
-    break_even,
-    close,
-    ema,
-    from_entry,
-    gene,
-    in_trade,
-    length,
-    level,
-    r_multiple,
-    share,
-    strategy,
-    trail,
-)
+from strategy.words import *
 
 FAST, SLOW = ema(close, length("fast", 4, 2, 10)), ema(close, length("slow", 12, 5, 30))
 

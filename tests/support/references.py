@@ -20,6 +20,13 @@ def compiled_reference(*arguments):
     return Reference(*arguments, form=FORMS["compiled_reference"])
 
 
+def create_engine(name, strategy, series, windows, costs=None):
+    """The engine of a name: the reference in one of its forms, or a backend."""
+    if name in FORMS:
+        return Reference(strategy, series, windows, costs, form=FORMS[name])
+    return Engine(strategy, series, windows, costs, device=name)
+
+
 def trade_once(strategy, series, windows=None, costs=None, **genes):
     """Ledgers of a strategy with its default genes or others, by the reference and on cores."""
     windows = windows or [Window.whole(bars, number) for number, bars in enumerate(series)]

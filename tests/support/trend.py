@@ -1,15 +1,8 @@
 """Sets of parameters that the law of the adaptive trend gives check values for."""
+# ruff: noqa: F403, F405
 
 from strategy.rules.adaptive_trend import ADAPTIVE_TREND
-from strategy.words import (
-    adaptive_trend,
-    adaptive_trend_script,
-    atr,
-    beyond_bar,
-    crosses_above,
-    r_multiple,
-    strategy,
-)
+from strategy.words import *
 
 A = (28, 28, 28, 28, 28, 28, 1, 20, 3, 0, 10, -10, 10, 10, 10, 10, 10, 10)
 B = (21, 55, 34, 18, 25, 40, 2, 50, 10, 100, 10, -10, 10, 20, 5, 10, 10, 15)

@@ -18,12 +18,12 @@ import pytest
 from data import LoadOptions, expand_spec, load_bars, point_in_time
 from data.errors import DataError, LimitError, SourceError
 from data.providers import find_provider, sample
+from tests.corpus.forms import FORMS
 from tests.corpus.kinds import BARS, RECORDS, TEXT
+from tests.corpus.vendors import FILES
 from tests.support.commands import printed
 from tests.support.paths import ROOT
 from tests.support.series import csv_text, make_bars, make_columns, write_csv
-from tests.support.vendor_files import FILES
-from tests.support.written_forms import FORMS
 
 FIVE = make_bars(5).content_hash
 KNOWN = "known: ccxt:.*, csv:PATH, feather:PATH, parquet:PATH, polygon:SYMBOL"
