@@ -58,7 +58,7 @@ def list_recorded(
     known, where = list_runs(runs), () if runs == Path("runs") else ("--runs", runs)
     chosen = choose_runs(known, verdict, symbol, tag or (), order=sort)
     if as_json:
-        print_json([asdict(run) | {"path": str(run.path)} for run in chosen])
+        print_json([{"id": run.id} | asdict(run) | {"path": str(run.path)} for run in chosen])
     elif not known:
         stdout().say(
             f"there are no runs in {runs}; start one with: {write_command('evolve', *where)}"

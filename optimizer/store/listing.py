@@ -62,9 +62,9 @@ OWN = (*NAMES, REPORT, LABELS)
 """Names of a run's files in its own folder."""
 
 
-@dataclass(frozen=True)
-class RunSummary:
-    """One line about a run; None where the run does not say."""
+@dataclass(frozen=True, kw_only=True)
+class RunSummary(RunAnswer):
+    """One line about a run, with its answer; None where the run does not say."""
 
     id: str
     path: Path
@@ -78,17 +78,6 @@ class RunSummary:
     front_size: int | None = None  # members of the final front, once it is finished
     verdict: str | None = None  # grade of its newest judgement; None without one
     symbols: tuple[str, ...] = ()  # that it searches on
-    # The pick's on searched bars, as are the four numbers that follow.
-    strength: float | None = None
-    total_return: float | None = None
-    trades: int | None = None
-    cagr: float | None = None
-    max_drawdown: float | None = None
-    wealth: float | None = None  # e-value of its search; None before null searches
-    expected: float | None = None  # mean R a trade of its pick on other bars; None where not known
-    expected_cagr: float | None = None  # growth a year that goes with it
-    folds: float | None = None  # mean R a trade of folds together; None where not known
-    held_out: float | None = None  # mean R a trade on held-out bars
     question: str | None = None  # digest of its whole question but the seed
     goals: tuple[str, str] | None = None  # digests of its bars, and of its goals on them
     tags: tuple[str, ...] = ()  # that a person gave it, as the `note`
@@ -121,7 +110,7 @@ def list_runs(runs_dir: Path, read: Callable[[Path], RunSummary] | None = None) 
     """
     return _sort_runs(
         [
-            RunSummary(show_name(folder), folder, LEFT_OUT, damaged=why)
+            RunSummary(id=show_name(folder), path=folder, status=LEFT_OUT, damaged=why)
             if why
             else (read or summarise)(folder)
             for folder, why in scan_runs(runs_dir)
@@ -162,7 +151,7 @@ def _read_summary(path: Path, look: Look | None) -> RunSummary:
         status = "running" if find_status(path) == "running" else "damaged"
         is_ours = isinstance(error, StoreError)
         words = str(error) if is_ours else f"it holds what no run holds ({error!r})"
-        return RunSummary(path.name, path, status, damaged=_first_line(words))
+        return RunSummary(id=path.name, path=path, status=status, damaged=_first_line(words))
 
 
 def split_member(text: str) -> tuple[str, int | None]:

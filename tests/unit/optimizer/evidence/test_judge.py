@@ -452,7 +452,7 @@ SHORT_NOISE = make_planted_market(7, 900, 0)
 
 def run(name, question, wealth=None):
     """A run of a list."""
-    return RunSummary(name, Path(name), "finished", question=question, wealth=wealth)
+    return RunSummary(id=name, path=Path(name), status="finished", question=question, wealth=wealth)
 
 
 def test_believed_by_the_law():
