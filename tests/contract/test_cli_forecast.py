@@ -27,7 +27,7 @@ from tests.support.judged import judgement, record_judgement
 from tests.support.series import csv_text
 
 DATA = ("--data", "csv:bars.csv")
-QUICK = ("--train", "400", "--refit", "300", "--window", "8", "--features", "returns, range")
+QUICK = ("--train-bars", "400", "--refit", "300", "--window", "8", "--features", "returns, range")
 SETTINGS = {"model": "ridge", "train": 400, "refit": 300, "window": 8, "features": "returns, range"}
 READS = ("--strategy", "follows.py", *DATA, "--column-file", "forecast=a.parquet")
 
