@@ -7,6 +7,7 @@ import numpy as np
 
 from engine.conditions.cpu.parts import is_fresh
 from engine.indicators.coders import HIGHEST_CODE, CodeMap
+from engine.indicators.individuals import list_gene_columns
 from engine.runtime.compiling.loops import compiled_part, compiled_uncounted, compiled_unlocked
 from engine.runtime.cpu.bitset import EMPTY, FULL, ONE, Words
 from engine.runtime.cpu.memory import SlotMemory
@@ -53,7 +54,9 @@ def code_conjunction(conjunction: AllOf, layout: GenomeLayout) -> Coded | None:
     conditions = tuple(split_conjunction(conjunction))
     if not any(is_coded(some, layout) and not some.bars_ago for some in conditions):
         return None
-    compares = tuple(some for some in conditions if is_coded(some, layout) or _has_two_rows(some))
+    compares = tuple(
+        some for some in conditions if is_coded(some, layout) or _is_of_two_rows(some, layout)
+    )
     return Coded(compares, tuple(some for some in conditions if some not in compares))
 
 
@@ -68,13 +71,12 @@ def is_coded(condition: Node, layout: GenomeLayout) -> TypeGuard[Compare]:
     )
 
 
-def _has_two_rows(condition: Condition) -> TypeGuard[Compare]:
-    return (
-        isinstance(condition, Compare)
-        and not condition.bars_ago
-        and _is_row(condition.left)
-        and _is_row(condition.right)
-    )
+def _is_of_two_rows(condition: Condition, layout: GenomeLayout) -> TypeGuard[Compare]:
+    """True if rows are compared that genes choose apart: words of one row alone are kept."""
+    if not isinstance(condition, Compare) or condition.bars_ago:
+        return False
+    sides, columns = (condition.left, condition.right), list_gene_columns(condition, layout)
+    return all(_is_row(side) and list_gene_columns(side, layout) != columns for side in sides)
 
 
 def _is_row(node: Node) -> bool:
