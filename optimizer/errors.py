@@ -69,7 +69,7 @@ class StoppedError(OptimizerError):
 
     exit_code = 130
     answer: ClassVar[str] = ""
-    """Message made last: another signal may come before it is told."""
+    """Newest message: another signal may come before it is printed."""
 
     def __init__(self, message: str = "") -> None:
         super().__init__(message)

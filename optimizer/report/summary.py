@@ -1,4 +1,4 @@
-"""Summary of a result: facts on question, finds, belief and the next step, each once.
+"""Summary of a result: facts on the search, its front, the verdict and the next step, each once.
 
 Terminal, page, notebook and JSON show these facts; `optimizer.report.facts` adds those that need
 bars, or the whole record.

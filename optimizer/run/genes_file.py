@@ -200,10 +200,10 @@ def load_genomes(
     """Individuals for a search to begin with.
 
     `source` is a ``.json`` or ``.csv`` file as `read_individuals` reads it, or a run: its front,
-    or an empty front's last generation. `member` takes one of them alone. Genes
-    that are not named keep their default. `may_repair` moves genomes inside bounds and constraints;
-    else they are refused. ConfigError when the file cannot be read, or an individual is not one of
-    this search; StoreError when there is no such run, or it has recorded no generation.
+    else its last generation. `member` takes one of them alone. Genes that are not named keep their
+    default. `may_repair` moves genomes inside bounds and constraints; else they are refused.
+    ConfigError when the file cannot be read, or an individual is not one of this search;
+    StoreError when there is no such run, or it has recorded no generation.
     """
     path = Path(source)
     if path.suffix in (".json", ".csv"):

@@ -188,15 +188,15 @@ def _record_best_trade(account: Account, ledgers: Sequence[Ledger]) -> BestTrade
 def compute_figures(table: MetricTable, individual: int, over: str) -> Figures:
     """Metrics of an individual over all windows of a table [P, W, M]: as one, or else their means.
 
-    An undefined metric is None, a mean already with one undefined window; the reason is that of the
-    first such window.
+    An undefined metric is None; so is the mean of one that is undefined in a window, with the
+    reason of the first such window.
     """
     taken = table.pooled if over == POOLED else table
     values, reasons = taken.values[individual].T, taken.reasons[individual].T  # [M, W]
     first = np.argmax(reasons > 0, axis=1)
     why = reasons[np.arange(len(METRICS)), first]
     means = over_windows(values, MEAN, more_is_better=True)
-    # Numbers with a sum beyond all numbers have no mean.
+    # A sum beyond float64 has no mean.
     why = np.where((why == 0) & np.isnan(means), OVERFLOW, why).tolist()
     return Figures(
         metrics={

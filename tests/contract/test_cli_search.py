@@ -178,6 +178,17 @@ def test_a_heat_map_of_a_genetic_search_evaluates_nothing(searched, monkeypatch)
     assert run.plot.heatmap().layout.title.text == chart.title
 
 
+@pytest.mark.parametrize(
+    ("flags", "words"), [("--sort --dedupe", "one series"), ("--price-offset 5", "raised price")]
+)
+def test_risky_pairs_of_flags_are_named(command, market, flags, words):
+    """On stderr, and in the JSON; one of the pair alone has no note."""
+    outcome = command("backtest", "--data", market, *flags.split(), "--json")
+    (line,) = [line for line in outcome.err.splitlines() if words in line]
+    assert line.removeprefix("note: ") in outcome.json["data"]["notes"]
+    assert words not in command("backtest", "--data", market, "--max-gap", "9d", "--fee-bp", 0).err
+
+
 def test_every_command_that_trades_notes_a_jump(command, tmp_path):
     """A split: the line of data show in evolve, backtest and judge."""
     columns = {name: column.copy() for name, column in market_columns(3, 3000).items()}

@@ -430,6 +430,7 @@ class Readings:
     def _compare_sides(self, part: Part, relations: Ints, chosen: Ints) -> Words:
         """Words [Q, n, N] of several relations of the same two sides."""
         if is_coded(part.node, self._layout):
+            # Words are of the bar itself: their reader looks back.
             node = replace(part.node, bars_ago=0)
             compares = [
                 replace(part, node=replace(node, relation=cast(Relation, relation)))
