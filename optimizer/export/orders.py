@@ -49,12 +49,9 @@ class Phrases:
     side: str  # the name of the sign of a trade
     bar: str  # the low of the bar of a signal for a long, its high for a short
     either: str  # the text of a long, or that of a short
-    no_target: str  # where a target stands that is never reached
-    no_trail: str  # the gain from which on a stop follows that never does
-    is_beyond: str  # that a target lies on its side of the entry
+    never: str  # the gain from which on a stop follows that never does; a price of no target
     is_apart: str  # that a trail has a distance
     true: str  # what always holds
-    also: str  # one more condition
 
     def by_side(self, texts: Iterable[str]) -> str:
         """Texts for a long and for a short."""
@@ -64,7 +61,7 @@ class Phrases:
     def price(self, form: object, read: Read, sign: str = "+") -> str:
         """Where a stop, or a target, stands."""
         if form is None:
-            return self.no_target
+            return self.never
         assert isinstance(form, Node)
         amount = read(form.parts[0])
         return PLACES[type(form)].format(amount, sign=sign, side=self.side, bar=self.bar)
@@ -82,7 +79,7 @@ class Phrases:
 
 
 def format_bracket(strategy: Strategy, read: Read, say: Phrases) -> dict[str, str]:
-    """Stop and target of a trade, distance and start of a stop that follows, needs of a trade."""
+    """Stop of a trade, distance and start of a stop that follows, and what these need."""
 
     def by_side(form: object, text: Callable[[object], str]) -> str:
         return say.by_side(map(text, split_sides(form)))
@@ -92,23 +89,19 @@ def format_bracket(strategy: Strategy, read: Read, say: Phrases) -> dict[str, st
         return read(trail.form.parts[0]) if is_it else "0.0"  # type: ignore[attr-defined]
 
     def after(trail: object) -> str:
-        return read(trail.after) if isinstance(trail, Trail) else say.no_trail
-
-    def lies(target: object) -> str:
-        return say.is_beyond if isinstance(target, FromEntry | Level) else say.true
+        return read(trail.after) if isinstance(trail, Trail) else say.never
 
     def reaches(trail: object) -> str:
         is_read = isinstance(trail, Trail) and isinstance(trail.form, FromEntry)
         return say.is_apart if is_read else say.true
 
-    needs = by_side(strategy.target, lies), by_side(strategy.trail, reaches)
+    need = by_side(strategy.trail, reaches)
     return {
         "stop": by_side(strategy.stop, lambda stop: say.price(stop, read, "-")),
-        "target": by_side(strategy.target, lambda target: say.price(target, read)),
         "reach": by_side(strategy.trail, partial(format_trail_distance, FromEntry)),
         "share": by_side(strategy.trail, partial(format_trail_distance, Share)),
         "after": by_side(strategy.trail, after),
-        "worth": "".join(say.also.format(need) for need in needs if need != say.true),
+        "worth": "" if need == say.true else f" and ({need})",
     }
 
 
@@ -116,12 +109,9 @@ PHRASES = Phrases(
     side="side",
     bar="(bars.low if side > 0 else bars.high)[t]",
     either="({} if side > 0 else {})",
-    no_target="",
-    no_trail="math.inf",
-    is_beyond="True",
+    never="math.inf",
     is_apart="reach > 0",
     true="True",
-    also=" and ({})",
 )
 """For one signal, at bar `t`."""
 

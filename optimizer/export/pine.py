@@ -53,12 +53,9 @@ PHRASES = Phrases(
     side="s",
     bar="(s > 0 ? low[b] : high[b])",
     either="s > 0 ? {} : {}",
-    no_target="float(na)",
-    no_trail="float(na)",
-    is_beyond="s * target > s * entry",
+    never="float(na)",
     is_apart="reach > 0.0",
     true="true",
-    also=" and ({})",
 )
 """For a signal `b` bars ago."""
 
@@ -91,19 +88,13 @@ def build_pine_script(member: ExportedMember) -> str:
                 f"gene '{name}' is no name in Pine, whose names have letters a to z, digits and _; "
                 f"call it {plain or 'gene_1'} in the strategy, and search again"
             )
+    _refuse_orders(member)
     lines = PineLines()
-    has_orders = member.strategy.has_orders
-    if has_orders:
-        _refuse_orders(member)
     rows = "\n".join([*_format_signals(member, lines), ""])
     forms = format_bracket(member.strategy, lines.format_at_signal, PHRASES)
-    if has_orders:
-        forms |= _format_legs(member, lines.format_at_signal, PHRASES)
-        forms["worth"] = (" and (reach > 0.0)" if PHRASES.is_apart in forms["worth"] else "") + (
-            f" and ({forms['needs']})"
-        )
+    forms |= _format_legs(member, lines.format_at_signal, PHRASES)
     plan = "\n".join([*lines.lines, rows])
-    ledger = asset("orders.pine" if has_orders else "ledger.pine").substitute(forms)
+    ledger = asset("ledger.pine").substitute(forms)
     functions = _functions(f"{plan}\n{ledger}")
     return f"{_head(member)}\n{_constants(member)}\n{functions}\n\n{plan}{ledger}"
 
@@ -217,11 +208,10 @@ def _constants(member: ExportedMember) -> str:
         **{f"g_{name}": value for name, value in member.genes.items()},
         **{name.upper(): value for name, value in member.constants("float(na)").items()},
     }
-    lines = [f"{name} = {value}" for name, value in values.items()]
-    if member.strategy.has_orders:
-        lines += _format_order_constants(member)
     seconds = member.bar_ns / 10**9
-    lines += [
+    lines = [
+        *(f"{name} = {value}" for name, value in values.items()),
+        *_format_order_constants(member),
         f"if timeframe.in_seconds() != {seconds:g}",
         f'    runtime.error("The member trades bars of {seconds / 60:g} minutes.")',
     ]
@@ -238,13 +228,9 @@ def _format_signals(member: ExportedMember, lines: PineLines) -> Iterator[str]:
     long, short = holds(strategy.long), holds(strategy.short)
     yield f"bool asks_long = {long}"
     yield f"bool asks_short = {short}"
-    if not strategy.has_orders:
-        yield "// Where both ask, neither does."
-        yield "int asked = bar_index < WARM_UP or asks_long == asks_short ? 0 : asks_long ? 1 : -1"
     yield f"bool leave_long = {holds(strategy.exit_long)}"
     yield f"bool leave_short = {holds(strategy.exit_short)}"
-    if strategy.has_orders:
-        yield from _format_order_signals(member, lines.text)
+    yield from _format_order_signals(member, lines.text)
     day, is_over = _session(member, strategy.session)
     yield f"int day = {day}"
     yield f"bool is_over = {is_over}"
@@ -365,6 +351,11 @@ def _format_legs(member: ExportedMember, read: Read, say: Phrases) -> dict[str, 
         "leg_functions": "\n".join(_format_functions(ladders, k, read, say) for k in legs)
         + _format_rest(ladders, read, say),
         "leg_hits": "\n".join(_format_hit(k) for k in legs),
+        "leg_plots": "\n".join(
+            f'plot(p.side != 0 and not p.out_{k} ? p.target_{k} : na, "Target {k}", color.green, '
+            "style = plot.style_linebr)"
+            for k in legs
+        ),
         "leg_opens": "\n".join(
             f"    p.target_{k} := f_target_{k}(s, entry, p.risk, b)\n    p.out_{k} := false"
             for k in legs

@@ -1,7 +1,7 @@
 """A member of a front, or a schedule, as a Python script of a platform, complete in itself."""
 
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 from string import Template
@@ -11,8 +11,6 @@ from data.checks import format_time
 from optimizer.errors import ConfigError
 from optimizer.export.member import SIMPLE, ExportedMember
 from optimizer.export.orders import (
-    Phrases,
-    format_bracket,
     format_constants,
     format_orders,
     list_differences,
@@ -54,6 +52,14 @@ HEADS = {
     ),
 }
 """Platforms with the version that was tried, and what their scripts import."""
+
+PARTS_OF = {
+    "backtesting.py": ("trades", "report"),
+    "freqtrade": ("rows",),
+    "nautilus_trader": ("rows", "report"),
+    "vectorbt": ("trades", "report"),
+}
+"""Parts of a script between its plan and the platform's own, by the names of their files."""
 
 SIZE = """\
 Size: the risk fraction of the account, and never more than the account; the run would borrow. The
@@ -254,18 +260,6 @@ that move at closes, cost of both sides, R."""
 RESTING = """\
 the next open or where an order rests, in the bar and at the price of the run"""
 
-PHRASES = Phrases(
-    side="side",
-    bar="np.where(side > 0, bars.low, bars.high)",
-    either="np.where(side > 0, {}, {})",
-    no_target="side * np.inf",
-    no_trail="np.inf",
-    is_beyond="(side * target > side * entry)",
-    is_apart="(reach > 0)",
-    true="True",
-    also=" & {}",
-)
-
 
 def build_python_script(
     member: ExportedMember, target: str, steps: Sequence[ExportedStep] = ()
@@ -278,13 +272,16 @@ def build_python_script(
     for name in member.genes:
         if not name.isidentifier():
             raise ConfigError(f"gene '{name}' is no name in Python and cannot be exported")
-    has_orders = member.strategy.has_orders
-    if has_orders:
-        refuse_unsupported(member)
+    refuse_unsupported(member)
+    if target == "freqtrade" and member.strategy.short is not None:
+        raise ConfigError(
+            "short: a program for freqtrade trades spot markets, which are only bought; it is not "
+            "exported"
+        )
     plan, functions, clock = _plan(
         member, "plan_by(bars, genes, WARM_UP, MAX_HOLD, BREAK_EVEN)" if steps else "plan_of(bars)"
     )
-    constants, report = _constants(member), asset("report.py").template
+    constants = _constants(member)
     differences = [*list_differences(member)]
     if steps:
         constants["warm_up"] = find_warm_up(steps)
@@ -292,21 +289,10 @@ def build_python_script(
         differences.append(LAST)
     head = _head(member, target, differences)
     common = asset("common.py").substitute(constants, functions=functions, clock=clock)
-    name = target.removesuffix(".py")
-    ending = asset("vectorbt_end.py").template if target == "vectorbt" else ""
-    if has_orders:
-        names = {"names_stops": bool(member.strategy.named_stops)}
-        walk = asset(f"orders_{name}.py").substitute(names)
-        return "".join((head, common, report, plan, walk, ending))
-    engine = asset(f"{name}.py").template + ending
-    if target == "freqtrade":
-        if member.strategy.short is not None:
-            raise ConfigError(
-                "short: a program for freqtrade trades spot markets, which are only bought; it is "
-                "not exported"
-            )
-        return "".join((head, common, plan, engine))
-    return "".join((head, common, plan, asset("trades.py").template, report, engine))
+    names = {"names_stops": bool(member.strategy.named_stops)}
+    engine = asset(f"{target.removesuffix('.py')}.py").substitute(names)
+    parts = [asset(f"{name}.py").template for name in PARTS_OF[target]]
+    return "".join((head, common, plan, *parts, engine))
 
 
 def _head(member: ExportedMember, target: str, more: Iterable[str]) -> str:
@@ -345,27 +331,20 @@ def _plan(member: ExportedMember, signature: str) -> tuple[str, str, str]:
         "signature": signature,
         "long": holds(strategy.long),
         "short": holds(strategy.short),
-        **_format_entries(member, lines),
+        **format_constants(member),
+        **format_orders(member, lines),
         "leave_long": holds(strategy.exit_long),
         "leave_short": holds(strategy.exit_short),
         **_session(lines, strategy.session),
     }
     rows = "\n".join(f"{INDENT}{line}" for line in lines.lines)
-    name = "orders.py" if strategy.has_orders else "rows.py"
-    text = asset(name).substitute(phrases, rows=rows)
+    text = asset("plan.py").substitute(phrases, rows=rows)
     is_clocked = any(isinstance(node, Clock | Higher | SessionExit) for node in walk(strategy))
     return (
         text,
         collect_source_code(lines.functions),
         asset("clock.py").template if is_clocked else "",
     )
-
-
-def _format_entries(member: ExportedMember, lines: ExpressionLines) -> Mapping[str, object]:
-    """Stops, targets and trails, and orders where a strategy has them."""
-    if member.strategy.has_orders:
-        return {**format_constants(member), **format_orders(member, lines)}
-    return format_bracket(member.strategy, lines.text, PHRASES)
 
 
 def _session(lines: ExpressionLines, session: SessionExit | None) -> dict[str, str]:

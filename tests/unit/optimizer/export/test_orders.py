@@ -92,6 +92,10 @@ IN_PINE = {
         "cancel": WEAK, "stop": w.beyond_bar(2 * RANGE), "break_even": 1, "delay": 1,
         "targets": [(w.level(w.highest(w.high, 10)), 0.3), (w.r_multiple(2), 0.3)],
         "exit_long": DOWN},
+    "one side follows": {
+        **BOTH, **CENT, "entry": BREAKOUT, "stop": w.from_entry(3 * RANGE),
+        "target": w.r_multiple(3),
+        "trail": w.by_side(w.trail(w.from_entry(2 * RANGE), 1), w.trail(w.share(0.02), 1))},
 }  # fmt: skip
 
 

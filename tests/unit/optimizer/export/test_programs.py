@@ -3,7 +3,6 @@
 import re
 import sys
 from dataclasses import replace
-from types import ModuleType
 from unittest.mock import MagicMock, PropertyMock, patch
 
 import numpy as np
@@ -15,6 +14,7 @@ from engine.reference import Reference
 from optimizer.errors import ConfigError
 from optimizer.export.member import PLATFORM_PARTS
 from optimizer.export.programs import build_program
+from optimizer.export.scripts import HEADS
 from optimizer.run.task import ledger_rows
 from strategy import words
 from strategy import words as w
@@ -25,25 +25,36 @@ EXAMPLES = sorted(name for name in vars(examples) if name.isupper())
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("vectorbt_library")
 @pytest.mark.parametrize("strategy", ["seller_exhaustion", *EXAMPLES])
-def test_a_script_asks_for_what_the_reference_takes(strategy, market, monkeypatch):
-    """Every trade is asked for, with its entry, stop and target in every bit, and no bar more."""
-    library = ModuleType("backtesting")
-    library.Backtest = library.Strategy = object
-    monkeypatch.setitem(sys.modules, "backtesting", library)
+def test_vectorbt_trades_as_the_run(strategy, market):
+    """Every trade in every bit."""
     task = build_task(strategy, market)
-    names, genome = run_program(task, "backtesting.py"), task.spec.layout.defaults
+    (ledger,) = task.full_engine(device="cpu").trades(task.spec.layout.defaults)
+    ours, names = build_frame(ledger), run_program(task, "vectorbt")
+    _, theirs = names["backtest"](names["read_bars"](str(market)))
+    shared = theirs.columns.intersection(ours.columns)
+    assert {*SAME, *PRICES} <= {*shared}
+    assert len(ours)
+    pd.testing.assert_frame_equal(ours[shared], theirs[shared], check_dtype=False, check_exact=True)
+
+
+@pytest.mark.parametrize("name", ["seller_exhaustion", "MACD_CROSS", "DONCHIAN_TRAIL"])
+def test_rows_are_what_the_reference_takes(name, market, monkeypatch):
+    """Every trade is asked for, with its entry, stop and target in every bit, and no bar more."""
+    for module in re.findall("^from (nautilus[.\\w]+)", HEADS["nautilus_trader"][1], re.MULTILINE):
+        monkeypatch.setitem(sys.modules, module, MagicMock())
+    task = build_task(name, market)
+    names, genome = run_program(task, "nautilus_trader"), task.spec.layout.defaults
     ledger = build_frame(task.full_engine(device="cpu").trades(genome)[0])
-    plan = names["plan_of"](names["read_bars"](str(market)))
+    rows = names["rows_of"](names["read_bars"](str(market)))
     signals = ledger["signal_bar"].to_numpy()
     assert len(signals)
-    for name in ("side", "entry", "stop", "target"):
-        assert getattr(plan, name)[signals].tolist() == ledger[name].tolist()
+    for column in ("side", "entry", "stop", "target"):
+        assert getattr(rows, column)[signals].tolist() == ledger[column].tolist()
     reference = Reference(task.spec, task.markets.series, task.markets.windows, task.costs)
     (may,) = reference.signals(genome)
-    (too_small,) = np.isin(may, np.flatnonzero(plan.side), invert=True).nonzero()
-    assert set(np.flatnonzero(plan.side)) <= set(may)
-    assert len(too_small) <= len(may) - len(signals)
+    assert set(signals) <= set(np.flatnonzero(rows.side)) <= set(may)
 
 
 LONG = {"long": words.close > words.open, "stop": words.share(0.02)}
@@ -247,7 +258,7 @@ def test_nautilus_trades_as_the_run(strategy, gapped_bars):
     assert ours["signal_bar"].tolist() == theirs["signal_bar"].tolist()
     is_other = (ours["reason"] == "stop") & (theirs["reason"] == "target")
     assert is_other.sum() <= len(ours) // 20
-    side = names["plan_of"](names["read_bars"](str(gapped_bars))).side
+    side = names["rows_of"](names["read_bars"](str(gapped_bars))).side
     for trade in ours[is_other].itertuples():
         # A signal of the other side came while it was open, or the bar opened beyond the target.
         is_turned = (side[trade.signal_bar + 1 : trade.exit_bar] == -trade.side).any()
