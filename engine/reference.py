@@ -20,35 +20,8 @@ from engine.accounts.reference import fold_ledger, merge_ledgers, take_turns
 from engine.accounts.stake import Stake
 from engine.accounts.strategy_stakes import build_stake, list_shares
 from engine.accounts.valuation import TradeTerms, plain_terms
-from engine.positions import exit_spec
-from engine.positions.evaluate import (
-    build_clock,
-    build_idle_plan,
-    build_legs,
-    build_tables,
-    evaluate_bounds,
-    evaluate_form,
-    evaluate_limits,
-    evaluate_order,
-    evaluate_payments,
-    evaluate_slippage,
-    find_trail_form,
-    find_trail_start,
-    freeze_bars,
-    freeze_row,
-)
-from engine.positions.exit_spec import (
-    BASIS_POINTS,
-    NO_SLIPPAGE,
-    TICKS,
-    Bools,
-    Floats,
-    Limits,
-    SeriesTables,
-    SessionClock,
-    SidePlan,
-    SlippagePlan,
-)
+from engine.positions.evaluate import build_world, evaluate_limits, find_scales
+from engine.positions.exit_spec import BASIS_POINTS, NO_SLIPPAGE, TICKS, Bools, Floats, Limits
 from engine.positions.reference import (
     begin_trades,
     build_ledger,
@@ -59,20 +32,29 @@ from engine.positions.reference import (
 )
 from engine.positions.reference_exits import find_target
 from engine.positions.reference_orders import (
+    BORROW_PART,
+    ENTRIES,
+    FORM,
+    FUNDING_PART,
     NEVER,
+    NOWHERE,
+    NUMBER,
+    ROW,
+    SLIP_PART,
     TICK_SLACK,
     SignalSpan,
     World,
     begin_book,
-    build_world,
+    both_rest,
     count_targets,
+    find_sign,
     on_tick,
 )
 from engine.reference_account import AskingWindow, take_account
 from engine.runtime.lru_cache import ArrayCache
 from strategy.conditions import Condition, settle_switches, split_conjunction
 from strategy.expressions import holds_row
-from strategy.forms import Ladder, Volatility, count_legs, find_step, split_sides
+from strategy.forms import count_legs
 from strategy.model import Strategy
 from strategy.pretty_print import format_tree
 from strategy.rows import DecodedGenes, Genes, LoopRunner, Rows, as_it_reads, resolve_value, truth
@@ -189,7 +171,7 @@ class Reference:
         listed = []
         for window in self.windows:
             bars = find_signal_range(window.start, window.end, warm_up, limits)
-            listed.append(list_signals(*self.find_sides(genes, window.series), bars).tolist())
+            listed.append(list_signals(self.find_world(genes, window.series), bars).tolist())
         return tuple(listed)
 
     def contradictions(self, genome: Floats) -> int:
@@ -197,10 +179,10 @@ class Reference:
         genes, warm_up, limits = self._settle(genome)
         count = 0
         for window in self.windows:
-            longs, shorts = self.find_sides(genes, window.series)
+            world = self.find_world(genes, window.series)
             bars = find_signal_range(window.start, window.end, warm_up, limits)
-            if exit_spec.MARKET in (longs.order.form, shorts.order.form):
-                count += int((longs.signals[bars] & shorts.signals[bars]).sum())
+            if not both_rest(world):
+                count += int(world.marks[ENTRIES : ENTRIES + 2, bars].all(axis=0).sum())
         return count
 
     def rows(self, genes: Genes, series: int) -> dict[str, Floats]:
@@ -254,14 +236,14 @@ class Reference:
         stake = self._build_stake(genome)
         known = find_signal_range(window.start, window.end, warm_up, limits)
         bars = slice(known.start, max(known.start, min(known.stop, stop)))
-        sides, world = self.find_sides(genes, series), self.find_world(genes, series)
-        signals, scales = list_signals(*sides, bars), self.find_scales(genes, series)
+        world, scales = self.find_world(genes, series), self.find_scales(genes, series)
+        signals = list_signals(world, bars)
         ranks = None if self._rank is None else self._rows[series].values(self._rank, {})
 
         def find_trade(t: int, end: int = window.end) -> Ledger:
             return self._take(world, SignalSpan(t, t + 1, end), scales)
 
-        signs = np.where(sides[0].signals[signals], 1, -1)
+        signs = np.where(world.marks[ENTRIES, signals], 1, -1)
         return AskingWindow(
             window, series, self.series[series], signals, signs, ranks, limits.cooldown,
             limits.delay, stake, find_trade, scales,
@@ -297,77 +279,18 @@ class Reference:
 
     def find_world(self, genes: DecodedGenes, series: int) -> World:
         """A series and an individual's plan on it."""
-        clock, sides = self._clock(genes, series), self.find_sides(genes, series)
-        limits, tables = self.find_limits(genes), self._tables(genes, series)
-        return build_world(self._prices[series], clock, *sides, limits, tables)
+        bars, prices, rows = self.series[series], self._prices[series], self._rows[series]
+        limits = self.find_limits(genes)
+        return build_world(self.spec, bars, prices, rows, genes, limits, self.form)
 
     def find_limits(self, genes: DecodedGenes) -> Limits:
         """Limits of an individual, the same for both sides."""
         known = self.spec, self.costs, genes, self._unit_fee
         return genes.keep("limits", self.costs, lambda: evaluate_limits(*known))
 
-    def _clock(self, genes: Genes, series: int) -> SessionClock:
-        bars, session = self.series[series], self.spec.session
-        if session is None:
-            return build_clock(bars.timeframe_ns)
-        minute = session.last_minute(resolve_value(session.minute, genes))
-        return build_clock(bars.timeframe_ns, session.local_time(bars.timestamp), minute)
-
-    def find_sides(self, genes: Genes, series: int) -> tuple[SidePlan, SidePlan]:
-        """Plans of longs and of shorts."""
-        return self._plan(0, genes, series), self._plan(1, genes, series)
-
-    def _plan(self, place: int, genes: Genes, series: int) -> SidePlan:
-        """Plan of a side, longs being the first."""
-        spec, rows = self.spec, self._rows[series]
-        idle = build_idle_plan(1 - 2 * place, len(rows.series))
-        entry, leave = (spec.long, spec.short)[place], (spec.exit_long, spec.exit_short)[place]
-        if entry is None:
-            return idle
-        stop, target, targets, trail, order, slippage, borrow, bounds = (
-            split_sides(form)[place]
-            for form in (
-                spec.stop, spec.target, spec.targets, spec.trail, spec.entry, spec.slippage,
-                spec.borrow, spec.exit_bounds,
-            )
-        )  # fmt: skip
-        legs: list[tuple[object, float]] = [(target, 1.0)]
-        if isinstance(targets, Ladder):
-            legs = [(leg.target, resolve_value(leg.share, genes)) for leg in targets.legs]
-        return idle._replace(
-            signals=freeze_bars(truth(entry, rows, genes)),
-            exits=freeze_bars(None if leave is None else truth(leave, rows, genes)),
-            stop=evaluate_form(stop, rows, genes),
-            legs=build_legs([(evaluate_form(form, rows, genes), share) for form, share in legs]),
-            trail=evaluate_form(find_trail_form(trail), rows, genes),
-            after=float(find_trail_start(trail, genes)),
-            order=evaluate_order(order, rows, genes, find_step(spec.market, "tick")),
-            slippage=evaluate_slippage(slippage, rows, genes),
-            borrow=freeze_row(self.sum_payments(borrow, genes, series)),
-            bounds=evaluate_bounds(bounds, genes),
-        )
-
-    def _tables(self, genes: Genes, series: int) -> SeriesTables:
-        """Rows that both sides read beside prices."""
-        cancels = [
-            None if cancel is None else self.truth(cancel, genes, series)
-            for cancel in self.spec.cancels
-        ]
-        funding, bars = self.sum_payments(self.spec.funding, genes, series), self.series[series]
-        finer, spans = (None, None) if bars.finer is None else (bars.finer.prices, bars.finer_spans)
-        return build_tables(cancels, funding, finer, spans, self.find_scales(genes, series))
-
     def find_scales(self, genes: Genes, series: int) -> Floats | None:
         """Row that sizes are measured by, [T]; None where they hang on cash alone."""
-        account = self.spec.account
-        if account is None or not isinstance(account.stake, Volatility):
-            return None
-        return self._rows[series].values(account.stake.row, genes)
-
-    def sum_payments(self, charge: object, genes: Genes, series: int) -> Floats | None:
-        """Funding paid up to the open of each bar, [T] price; None where nothing is."""
-        bars, rows = self.series[series], self._rows[series]
-        return evaluate_payments(charge, bars, rows, genes, self.form)
+        return find_scales(self.spec, self._rows[series], genes)
 
     def _run(self, loop: Callable[..., Result], *arguments: object) -> Result:
         return self.form(loop)(*arguments)
@@ -388,17 +311,15 @@ def find_terms(reference: Reference, genome: Floats, series: int) -> TradeTerms:
     parts = spec.targets, spec.slippage, spec.funding, spec.borrow
     if not reference.costs.fee_unit > 0.0 and all(part is None for part in parts):
         return plain_terms(closes)
-    genes, tick = reference.decode(genome), find_step(spec.market, "tick")
-    longs, shorts = reference.find_sides(genes, series)
+    genes = reference.decode(genome)
+    world = reference.find_world(genes, series)
+    paid = [_find_row(world, side, BORROW_PART) for side in range(2)]
     return TradeTerms(
         *list_shares(spec, genes),
-        reference.find_limits(genes).unit_fee,
-        (
-            _slip_closes(longs.slippage, closes, tick, -1.0),
-            _slip_closes(shorts.slippage, closes, tick, 1.0),
-        ),
-        reference.sum_payments(spec.funding, genes, series),
-        (_list_paid(longs), _list_paid(shorts)),
+        world.limits.unit_fee,
+        (_slip_closes(world, 0, closes), _slip_closes(world, 1, closes)),
+        _find_row(world, 0, FUNDING_PART),
+        (paid[0], paid[1]),
     )
 
 
@@ -420,24 +341,24 @@ def find_targets(reference: Reference, genome: Floats, series: int, ledger: Ledg
     return prices
 
 
-def _list_paid(plan: SidePlan) -> Floats | None:
-    """Borrow paid by a side up to each bar's open, [T]; None if it pays nothing."""
-    return plan.borrow if len(plan.borrow) else None
+def _find_row(world: World, side: int, part: int) -> Floats | None:
+    """Row of a side's part, [T]; None where it reads none."""
+    row = int(world.parts[side, ROW, part])
+    return None if row == NOWHERE else world.rows[row]
 
 
-def _slip_closes(
-    plan: SlippagePlan, closes: Floats, tick: tuple[float, float], sign: float
-) -> Floats:
-    """Prices [T] of a sale at each close, sign -1, or of a buy-back, 1."""
-    over, under = tick
-    if plan.form == NO_SLIPPAGE:
+def _slip_closes(world: World, side: int, closes: Floats) -> Floats:
+    """Prices [T] of a sale at each close, which a long leaves by, or of a buy-back."""
+    over, under, sign = world.limits.tick_over, world.limits.tick_under, -find_sign(side)
+    form, number = world.parts[side, FORM, SLIP_PART], world.parts[side, NUMBER, SLIP_PART]
+    if form == NO_SLIPPAGE:
         return closes
-    if plan.form == TICKS:
-        worse = np.full(len(closes), plan.number * over / under)
-    elif plan.form == BASIS_POINTS:
-        worse = closes * plan.number / 10000.0
+    if form == TICKS:
+        worse = np.full(len(closes), number * over / under)
+    elif form == BASIS_POINTS:
+        worse = closes * number / 10000.0
     else:
-        known = np.concatenate([[np.nan], plan.row[:-1]])
+        known = np.concatenate([[np.nan], world.rows[int(world.parts[side, ROW, SLIP_PART]), :-1]])
         worse = np.where(known < 0.0, 0.0, known)
     moved = closes + sign * worse
     if over == 0.0:

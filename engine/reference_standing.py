@@ -26,9 +26,7 @@ from engine.positions.exit_spec import (
     R_MULTIPLE,
     SHARE,
     STOP_ORDER,
-    ExitForm,
     Floats,
-    SidePlan,
 )
 from engine.positions.reference import (
     ListedTrades,
@@ -54,18 +52,24 @@ from engine.positions.reference_exits import (
     stay_out,
 )
 from engine.positions.reference_orders import (
+    AFTER,
     AT_OPEN,
     CANCELS,
     CLOSE,
+    ENTRIES,
     EXPIRES,
+    FIRST_LEG,
     FORM,
     LEG_BARS,
     LEG_LEVELS,
     NO_ORDER,
     NUMBER,
     ORDER_PART,
+    REST,
     SINCE,
     STANDING,
+    STOP_PART,
+    TRAIL_PART,
     WITHIN,
     BarPart,
     Book,
@@ -75,9 +79,12 @@ from engine.positions.reference_orders import (
     asks_entry,
     begin_book,
     count_targets,
+    find_sign,
     order_price,
+    read_row,
     touch_level,
 )
+from engine.positions.reference_orders import SHARE as SHARE_ROW
 from engine.reference import Reference
 from engine.reference_account import (
     Ask,
@@ -174,67 +181,65 @@ class RestingOrder(OrderTerms, PendingEntry):
     """An order that may stand in bars to come."""
 
 
-def plan_entry(world: World, plan: SidePlan, t: int, end: int) -> PendingEntry:
+def plan_entry(world: World, side: int, t: int, end: int) -> PendingEntry:
     """The entry of a signal at bar t after bar `end - 1`, with the levels of its fill."""
-    side, is_known, book = int(plan.side < 0), plan.order.form != MARKET, begin_book(world)
+    is_known, book = world.parts[side, FORM, ORDER_PART] != MARKET, begin_book(world)
     close = float(world.prices[CLOSE, end - 1])
     bar = BarPart(end, True, True, close, close, close, close)
     at = open_position(world, book, side, t, WITHIN if is_known else AT_OPEN, bar)
-    targets = zip(list_targets(plan), book.levels[side, LEG_LEVELS:].tolist(), strict=False)
+    count, prices = count_targets(world, side), book.levels[side, LEG_LEVELS:].tolist()
+    legs = range(FIRST_LEG, FIRST_LEG + count)
     return PendingEntry(
         signal_bar=t,
         bars_to_wait=max(t + 1 + world.limits.delay - end, 0),
-        side=int(plan.side),
+        side=int(find_sign(side)),
         entry=float(at.entry),
         risk=float(at.risk),
         is_taken=bool(is_worth(world, book, at)),
-        stop=EntryLevel(*place_level(plan.stop, t, at.first_stop, is_known)),
+        stop=EntryLevel(*place_level(world, at, STOP_PART, at.first_stop, is_known)),
         margin_stop=float(at.stop) if at.mover == MARGIN else None,
         targets=tuple(
-            EntryTarget(*place_level(form, t, price, is_known), share)
-            for (form, share), price in targets
+            EntryTarget(
+                *place_level(world, at, leg, price, is_known),
+                float(world.parts[side, SHARE_ROW, leg]),
+            )
+            for leg, price in zip(legs, prices, strict=False)
         ),
-        rest=plan.legs.rest,
-        trail=find_trail(plan, at, end, is_known=is_known),
+        rest=float(world.parts[side, NUMBER, REST]) if count else 1.0,
+        trail=find_trail(world, at, end, is_known=is_known),
         break_even=find_break_even(world, at, is_known=is_known),
     )
 
 
 def place_level(
-    form: ExitForm, t: int, price: float, is_known: bool
+    world: World, at: HeldPosition, part: int, price: float, is_known: bool
 ) -> tuple[str, float, float | None]:
     """Kind, value and price of a level, with the price if the entry's is known."""
-    if form.form in (BEYOND_BAR, LEVEL):
+    if world.parts[at.side, FORM, part] in (BEYOND_BAR, LEVEL):
         return "price", float(price), float(price)
-    return *read_form(form, t), float(price) if is_known else None
+    return *read_form(world, at, part), float(price) if is_known else None
 
 
-def read_form(form: ExitForm, t: int) -> tuple[str, float]:
-    """Kind and value of what hangs on the entry of a signal at bar t."""
-    value = form.row[t] if form.form == FROM_ENTRY else form.number
-    return LEVEL_KINDS[form.form], float(value)
-
-
-def list_targets(plan: SidePlan) -> list[tuple[ExitForm, float]]:
-    """Targets of a side, and the share that each takes."""
-    legs = plan.legs
-    columns = zip(legs.forms.tolist(), legs.numbers.tolist(), legs.rows, strict=True)
-    forms = [ExitForm(*column) for column in columns]
-    return list(zip(forms, legs.shares.tolist(), strict=True))
+def read_form(world: World, at: HeldPosition, part: int) -> tuple[str, float]:
+    """Kind and value of a part that hangs on the entry of a position."""
+    form, value = world.parts[at.side, FORM, part], world.parts[at.side, NUMBER, part]
+    if form == FROM_ENTRY:
+        value = read_row(world, at.side, part, at.signal_bar)
+    return LEVEL_KINDS[int(form)], float(value)
 
 
 def find_trail(
-    plan: SidePlan, at: HeldPosition, end: int, *, is_known: bool = True
+    world: World, at: HeldPosition, end: int, *, is_known: bool = True
 ) -> StopTrail | None:
     """How the stop of a position follows after bar `end - 1`."""
-    form = plan.trail
-    if form.form == NONE:
+    form, after = world.parts[at.side, FORM, TRAIL_PART], float(world.parts[at.side, NUMBER, AFTER])
+    if form == NONE:
         return None
-    begins = float(at.entry + plan.side * (plan.after * at.risk)) if is_known else None
-    if form.form == LEVEL:
-        newest = float(form.row[end - 1])
-        return StopTrail("row", None if math.isnan(newest) else newest, plan.after, begins)
-    return StopTrail(*read_form(form, at.signal_bar), plan.after, begins)
+    begins = float(at.entry + find_sign(at.side) * (after * at.risk)) if is_known else None
+    if form == LEVEL:
+        newest = float(read_row(world, at.side, TRAIL_PART, end - 1))
+        return StopTrail("row", None if math.isnan(newest) else newest, after, begins)
+    return StopTrail(*read_form(world, at, TRAIL_PART), after, begins)
 
 
 def find_break_even(world: World, at: HeldPosition, *, is_known: bool = True) -> EvenLevel | None:
@@ -248,20 +253,19 @@ def find_break_even(world: World, at: HeldPosition, *, is_known: bool = True) ->
     return EvenLevel(kind, number, price if is_known else None, gain, leg)
 
 
-def is_void(plan: SidePlan, t: int) -> bool:
+def is_void(world: World, side: int, t: int) -> bool:
     """True if a level that a signal reads is unknown, or on the wrong side at any entry."""
-    forms = [plan.stop, *(form for form, _ in list_targets(plan))]
+    legs = range(FIRST_LEG, FIRST_LEG + count_targets(world, side))
     # A level that a stop follows may be known later.
-    if plan.trail.form != LEVEL:
-        forms.append(plan.trail)
-    return any(_is_wrong(form, t) for form in forms)
+    trail = [TRAIL_PART] if world.parts[side, FORM, TRAIL_PART] != LEVEL else []
+    return any(_is_wrong(world, side, part, t) for part in (STOP_PART, *legs, *trail))
 
 
-def _is_wrong(form: ExitForm, t: int) -> bool:
-    if form.form in (NONE, SHARE, R_MULTIPLE):
+def _is_wrong(world: World, side: int, part: int, t: int) -> bool:
+    form, value = world.parts[side, FORM, part], read_row(world, side, part, t)
+    if form in (NONE, SHARE, R_MULTIPLE):
         return False
-    value = float(form.row[t])
-    return math.isnan(value) or (form.form == FROM_ENTRY and not value > 0)
+    return bool(math.isnan(value) or (form == FROM_ENTRY and not value > 0))
 
 
 @dataclass(frozen=True)
@@ -273,13 +277,6 @@ class HeldLevels:
     locked_r: float  # of targets that were reached, net
     trail: StopTrail | None
     break_even: EvenLevel | None  # None with the stop already at it, or beyond
-
-
-class AskedWorld(NamedTuple):
-    """A series and an individual's plans on it."""
-
-    world: World
-    sides: tuple[SidePlan, SidePlan]  # what longs do, and what shorts do
 
 
 class Standing(NamedTuple):
@@ -329,23 +326,25 @@ def find_open(ledger: Ledger) -> Trade | None:
     return last if last is not None and last.reason == END else None
 
 
-def describe_trade(held: AskedWorld, trade: Trade, walked: Walked, end: int) -> Standing:
+def describe_trade(world: World, trade: Trade, walked: Walked, end: int) -> Standing:
     """The standing of an open trade after bar `end - 1`, without entries to come."""
-    world, (book, at), locked = held.world, walked, 0.0
-    plan, hold, local_ns = held.sides[at.side], world.limits.max_hold, world.local_ns
+    (book, at), locked, sign = walked, 0.0, find_sign(walked.at.side)
+    hold, local_ns = world.limits.max_hold, world.local_ns
+    legs = slice(FIRST_LEG, FIRST_LEG + count_targets(world, at.side))
+    shares = world.parts[at.side, SHARE_ROW, legs].tolist()
     reached = book.orders[at.side, LEG_BARS:].tolist()
     prices = book.levels[at.side, LEG_LEVELS:].tolist()
-    for share, bar, price in zip(plan.legs.shares.tolist(), reached, prices, strict=False):
+    for share, bar, price in zip(shares, reached, prices, strict=False):
         if bar != NOT_REACHED:
             locked += share * (compute_net(world, at, bar, price) / at.risk)
-    is_even = plan.side * at.stop >= plan.side * find_even_price(world, at)
+    is_even = sign * at.stop >= sign * find_even_price(world, at)
     return Standing(
         trade,
         HeldLevels(
             float(at.stop),
             REASONS[at.mover],
             float(locked),
-            find_trail(plan, at, end),
+            find_trail(world, at, end),
             None if is_even else find_break_even(world, at),
         ),
         trade.entry_bar + hold - end if hold else None,
@@ -354,16 +353,16 @@ def describe_trade(held: AskedWorld, trade: Trade, walked: Walked, end: int) -> 
     )
 
 
-def find_pending(asked: AskedWorld, ledger: Ledger, signals: Ints, end: int) -> PendingEntry | None:
+def find_pending(world: World, ledger: Ledger, signals: Ints, end: int) -> PendingEntry | None:
     """The first signal that counts and can become a trade at some open.
 
     Args:
-        asked: By the individual.
+        world: Of the individual.
         ledger: Trades until then; one that is open leaves at the next open.
         signals: Bars at which one side asks for an entry that no bar has brought yet, ascending.
         end: One past the last bar.
     """
-    world, free = asked.world, (0, 0)
+    free = (0, 0)
     if len(ledger):
         last = ledger.trade(len(ledger) - 1)
         free = find_free_bars(last.exit_bar, last.reason, last.side, world.limits.cooldown)
@@ -371,34 +370,35 @@ def find_pending(asked: AskedWorld, ledger: Ledger, signals: Ints, end: int) -> 
         if last.reason == END:
             free = find_free_bars(end, SIGNAL, last.side, 0)
     for t in signals.tolist():
-        side = 0 if asked.sides[0].signals[t] else 1
-        if t >= free[side] and not is_void(asked.sides[side], t):
-            return plan_entry(world, asked.sides[side], t, end)
+        side = 0 if world.marks[ENTRIES, t] else 1
+        if t >= free[side] and not is_void(world, side, t):
+            return plan_entry(world, side, t, end)
     return None
 
 
-def add_orders(standing: Standing, walked: Walked, asked: AskedWorld, span: SignalSpan) -> Standing:
+def add_orders(standing: Standing, walked: Walked, world: World, span: SignalSpan) -> Standing:
     """A standing with the orders that bars to come may fill."""
-    (book, at), world, end = walked, asked.world, span.end
+    (book, at), end = walked, span.end
     # Of the other side the signal counts at the close at which the exit was known.
     if standing.leaves and not world.limits.reverses:
         book.orders[1 - at.side, SINCE] = end - 1
     entries: list[PendingEntry] = []
     resting: list[RestingOrder] = []
-    for side, plan in enumerate(asked.sides):
+    for side in range(2):
+        form = world.parts[side, FORM, ORDER_PART]
         placed = list(_list_placed(world, span, book, side))
         for number, t in enumerate(placed):
-            if is_void(plan, t):
+            if is_void(world, side, t):
                 continue
-            entry = plan_entry(world, plan, t, end)
+            entry = plan_entry(world, side, t, end)
             needed = float(touch_level(world, side, t))
-            if plan.order.form == MARKET:
+            if form == MARKET:
                 entries.append(entry)
             # Without a price it replaces the order before, and is never touched.
             elif 0.0 < needed < math.inf:
                 order = RestingOrder(
                     **vars(entry),
-                    kind="stop" if plan.order.form == STOP_ORDER else "limit",
+                    kind="stop" if form == STOP_ORDER else "limit",
                     price=float(order_price(world, side, t)),
                     needed=needed,
                     bars_left=_count_left(world, side, t, placed[number + 1 :], end),
@@ -536,25 +536,20 @@ def find_standing(
     genes, end = reference.decode(genome), window.end
     limits, warm_up = reference.find_limits(genes), reference.spec.warm_up(genes)
     known = find_signal_range(window.start, end + 1 + limits.delay, warm_up, limits)
-    asked, held = (
-        AskedWorld(
-            reference.find_world(each, window.series), reference.find_sides(each, window.series)
-        )
-        for each in (genes, genes if entered_by is None else reference.decode(entered_by))
-    )
+    asked = held = reference.find_world(genes, window.series)
+    if entered_by is not None:
+        held = reference.find_world(reference.decode(entered_by), window.series)
     trade, standing, walked = find_open(ledger), Standing(), None
     span = SignalSpan(known.start, known.stop, end)
-    if has_resting(asked.world):
-        walked = walk_signals(reference.form, asked.world, span)
+    if has_resting(asked):
+        walked = walk_signals(reference.form, asked, span)
     if trade is not None:
         own = SignalSpan(trade.signal_bar, trade.signal_bar + 1, end)
-        standing = describe_trade(
-            held, trade, walked or walk_signals(as_it_reads, held.world, own), end
-        )
+        standing = describe_trade(held, trade, walked or walk_signals(as_it_reads, held, own), end)
     if walked is not None:
         return add_orders(standing, walked, asked, span)
     if trade is not None and not standing.leaves:
         return standing
     bars = slice(max(known.start, end - 1 - limits.delay), known.stop)
-    signals = list_signals(*asked.sides, bars)
+    signals = list_signals(asked, bars)
     return standing._replace(pending=find_pending(asked, ledger, signals, end))

@@ -1,8 +1,7 @@
-"""Stops, targets and orders of a strategy, with the genes of one individual."""
+"""Plan of one individual on a series: what both sides do, as arrays."""
 
-from collections.abc import Mapping, Sequence
-from functools import cache
-from typing import TypeVar, cast
+from collections.abc import Mapping
+from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -11,28 +10,36 @@ from data.bars import Bars
 from engine.accounts.costs import Costs
 from engine.accounts.strategy_stakes import resolve_size
 from engine.positions import exit_spec
-from engine.positions.exit_spec import (
-    MARKET,
-    MINUTE_NS,
-    NO_SLIPPAGE,
-    NONE,
-    Bools,
-    Bounds,
-    ExitForm,
-    Floats,
-    Ints,
-    Legs,
-    OrderPlan,
-    SeriesTables,
-    SessionClock,
-    SidePlan,
-    SlippagePlan,
+from engine.positions.exit_spec import Bounds, Floats
+from engine.positions.reference_orders import (
+    AFTER,
+    BARS_FROM,
+    BEYOND,
+    BORROW_PART,
+    COUNT,
+    EXPIRES,
+    FIRST_LEG,
+    FORM,
+    FUNDING_PART,
+    NOWHERE,
+    NUMBER,
+    ORDER_PART,
+    REST,
+    ROW,
+    SHARE,
+    SIZE_PART,
+    SLIP_PART,
+    STOP_PART,
+    TRAIL_PART,
+    World,
+    add_dated_payments,
+    add_payments,
 )
-from engine.positions.reference_orders import add_dated_payments, add_payments
 from strategy.forms import (
     BasisPoints,
     BeyondBar,
     FromEntry,
+    Ladder,
     Level,
     LimitAt,
     Payment,
@@ -41,33 +48,137 @@ from strategy.forms import (
     PriceOf,
     RMultiple,
     Share,
-    StepSize,
     StopAt,
     Ticks,
     Trail,
+    Volatility,
     find_rest,
     find_step,
+    split_sides,
 )
 from strategy.model import Strategy
-from strategy.rows import LoopRunner, Rows, resolve_value
+from strategy.rows import LoopRunner, Rows, resolve_value, truth
 
 Genes = Mapping[str, int | float]
 Number = TypeVar("Number", bound=np.generic)
 
 
-def evaluate_form(form: object, rows: Rows, genes: Genes) -> ExitForm:
+class PartPlan(NamedTuple):
+    """A part of a side."""
+
+    form: int = 0  # of `engine.positions.exit_spec`
+    number: float = 0.0  # of a form that reads no row
+    row: Floats | None = None  # [T] of the others, a distance or a price
+    share: float = 0.0  # of the position that leaves at a target
+
+
+Parts = dict[int, PartPlan]
+"""Parts of a side by their column."""
+
+
+def build_world(
+    spec: Strategy,
+    bars: Bars,
+    prices: Floats,
+    rows: Rows,
+    genes: Genes,
+    limits: exit_spec.Limits,
+    form: LoopRunner,
+) -> World:
+    """A series, `prices` [4, T] as the law has them, and what an individual does on it."""
+    marks = np.zeros((6, len(bars)), np.bool_)
+    conditions = spec.long, spec.short, spec.exit_long, spec.exit_short, *spec.cancels
+    for mark, condition in zip(marks, conditions, strict=True):
+        if condition is not None:
+            mark[:] = truth(condition, rows, genes)
+    shared = {
+        FUNDING_PART: PartPlan(row=evaluate_payments(spec.funding, bars, rows, genes, form)),
+        SIZE_PART: PartPlan(row=find_scales(spec, rows, genes)),
+    }
+    sides: tuple[Parts, Parts] = shared.copy(), shared.copy()
+    for side, entry in enumerate((spec.long, spec.short)):
+        if entry is not None:
+            paid = evaluate_payments(split_sides(spec.borrow)[side], bars, rows, genes, form)
+            sides[side][BORROW_PART] = PartPlan(row=paid)
+            sides[side].update(plan_side(spec, side, rows, genes))
+    written, read = write_parts(sides, len(bars))
+    session, local_ns, minute = spec.session, np.empty(0, np.int64), 0
+    if session is not None:
+        local_ns = session.local_time(bars.timestamp)
+        minute = session.last_minute(resolve_value(session.minute, genes))
+    finer, spans = np.empty((4, 0)), np.empty((2, 0), np.int64)
+    if bars.finer is not None:
+        finer, spans = bars.finer.prices, bars.finer_spans
+    return World(
+        prices, read, freeze(local_ns, np.int64), marks, written, freeze(finer, np.float64),
+        freeze(spans, np.int64), limits, minute * exit_spec.MINUTE_NS, int(bars.timeframe_ns),
+    )  # fmt: skip
+
+
+def plan_side(spec: Strategy, side: int, rows: Rows, genes: Genes) -> Parts:
+    """Parts of a side that enters, longs being the first."""
+    stop, target, targets, trail, order, slippage, bounds = (
+        split_sides(form)[side]
+        for form in (
+            spec.stop, spec.target, spec.targets, spec.trail, spec.entry, spec.slippage,
+            spec.exit_bounds,
+        )
+    )  # fmt: skip
+    follows, after, expires, beyond = None, 0.0, 0, 0.0
+    if isinstance(trail, Trail):
+        follows, after = trail.form, resolve_value(trail.after, genes)
+    if isinstance(order, StopAt | LimitAt) and order.expires is not None:
+        expires = int(resolve_value(order.expires, genes))
+    if isinstance(order, LimitAt):
+        tick = find_step(spec.market, "tick")
+        beyond = resolve_value(order.through, genes) * tick.numerator / tick.denominator
+    legs: list[tuple[object, float]] = [] if target is None else [(target, 1.0)]
+    if isinstance(targets, Ladder):
+        legs = [(leg.target, resolve_value(leg.share, genes)) for leg in targets.legs]
+    rest = find_rest(share for _, share in legs) if legs else 0.0
+    numbers = {AFTER: after, EXPIRES: expires, BEYOND: beyond, REST: rest, COUNT: len(legs)}
+    numbers |= enumerate(evaluate_bounds(bounds, genes), BARS_FROM)
+    return {
+        STOP_PART: evaluate_form(stop, rows, genes),
+        TRAIL_PART: evaluate_form(follows, rows, genes),
+        ORDER_PART: evaluate_order(order, rows, genes),
+        SLIP_PART: evaluate_slippage(slippage, rows, genes),
+        **{part: PartPlan(number=float(number)) for part, number in numbers.items()},
+        **{
+            FIRST_LEG + leg: evaluate_form(form, rows, genes)._replace(share=share)
+            for leg, (form, share) in enumerate(legs)
+        },
+    }
+
+
+def write_parts(sides: tuple[Parts, Parts], n_bars: int) -> tuple[Floats, Floats]:
+    """Parts of both sides [2, 4, N], and the rows [R, T] that they read."""
+    written = np.zeros((2, 4, max([FIRST_LEG, *(part + 1 for parts in sides for part in parts)])))
+    written[:, ROW], read = NOWHERE, list[Floats]()
+    for side, parts in enumerate(sides):
+        for part, (form, number, row, share) in parts.items():
+            written[side, [FORM, NUMBER, SHARE], part] = form, number, share
+            if row is not None:
+                written[side, ROW, part] = len(read)
+                read.append(row)
+    # Most strategies read one row, which need not be copied.
+    rows = read[0][None] if len(read) == 1 else np.array(read).reshape(len(read), n_bars)
+    return written, freeze(rows, np.float64)
+
+
+def evaluate_form(form: object, rows: Rows, genes: Genes) -> PartPlan:
     """Where a stop or a target stands, or how far behind a trailing stop follows."""
     if form is None:
-        return build_form()
+        return PartPlan()
     if isinstance(form, Share):
-        return build_form(exit_spec.SHARE, resolve_value(form.fraction, genes))
+        return PartPlan(exit_spec.SHARE, resolve_value(form.fraction, genes))
     if isinstance(form, RMultiple):
-        return build_form(exit_spec.R_MULTIPLE, resolve_value(form.multiple, genes))
+        return PartPlan(exit_spec.R_MULTIPLE, resolve_value(form.multiple, genes))
     if isinstance(form, Level):
-        return build_form(exit_spec.LEVEL, row=rows.values(form.price, genes))
+        return PartPlan(exit_spec.LEVEL, row=rows.values(form.price, genes))
     assert isinstance(form, BeyondBar | FromEntry)
     number = exit_spec.BEYOND_BAR if isinstance(form, BeyondBar) else exit_spec.FROM_ENTRY
-    return build_form(number, row=rows.values(form.distance, genes))
+    return PartPlan(number, row=rows.values(form.distance, genes))
 
 
 def evaluate_limits(
@@ -108,27 +219,26 @@ def evaluate_bounds(bounds: object, genes: Genes) -> Bounds:
     return Bounds(**known)
 
 
-def evaluate_order(order: object, rows: Rows, genes: Genes, tick: StepSize) -> OrderPlan:
-    """How a side enters."""
+def evaluate_order(order: object, rows: Rows, genes: Genes) -> PartPlan:
+    """How a side enters: its form, and the level of an order that rests."""
     if not isinstance(order, StopAt | LimitAt):
-        return build_order()
-    expires = 0 if order.expires is None else int(resolve_value(order.expires, genes))
-    form, beyond = exit_spec.STOP_ORDER, 0.0
-    if isinstance(order, LimitAt):
-        form = exit_spec.LIMIT_ORDER
-        beyond = resolve_value(order.through, genes) * tick.numerator / tick.denominator
-    return build_order(form, rows.values(order.price, genes), expires, beyond)
+        return PartPlan(exit_spec.MARKET)
+    form = exit_spec.LIMIT_ORDER if isinstance(order, LimitAt) else exit_spec.STOP_ORDER
+    return PartPlan(form, row=rows.values(order.price, genes))
 
 
-def evaluate_slippage(slippage: object, rows: Rows, genes: Genes) -> SlippagePlan:
-    """By how much fills of a side are worse."""
+def evaluate_slippage(slippage: object, rows: Rows, genes: Genes) -> PartPlan:
+    """By how much fills of a side are worse; of a row the newest known value."""
     if isinstance(slippage, Ticks):
-        return build_slippage(exit_spec.TICKS, resolve_value(slippage.count, genes))
+        return PartPlan(exit_spec.TICKS, resolve_value(slippage.count, genes))
     if isinstance(slippage, BasisPoints):
-        return build_slippage(exit_spec.BASIS_POINTS, resolve_value(slippage.points, genes))
-    if isinstance(slippage, PriceOf):
-        return build_slippage(exit_spec.PRICE_ROW, row=rows.values(slippage.row, genes))
-    return build_slippage()
+        return PartPlan(exit_spec.BASIS_POINTS, resolve_value(slippage.points, genes))
+    if not isinstance(slippage, PriceOf):
+        return PartPlan(exit_spec.NO_SLIPPAGE)
+    row = rows.values(slippage.row, genes)
+    newest = np.maximum.accumulate(np.where(np.isnan(row), -1, np.arange(len(row))))
+    known = np.where(newest < 0, np.nan, row[np.maximum(newest, 0)])
+    return PartPlan(exit_spec.PRICE_ROW, row=known)
 
 
 def evaluate_payments(
@@ -145,107 +255,14 @@ def evaluate_payments(
     return form(add_payments)(rates, bars.open, bars.timestamp, every_ns, charge.repeats)
 
 
-def find_trail_form(trail: object) -> object:
-    """How far behind a trailing stop follows; None where there is none."""
-    return trail.form if isinstance(trail, Trail) else None
+def find_scales(spec: Strategy, rows: Rows, genes: Genes) -> Floats | None:
+    """Row that sizes are measured by, [T]; None where they hang on cash alone."""
+    if spec.account is None or not isinstance(spec.account.stake, Volatility):
+        return None
+    return rows.values(spec.account.stake.row, genes)
 
 
-def find_trail_start(trail: object, genes: Genes) -> float:
-    """Gain in units of risk from which on a stop follows."""
-    return resolve_value(trail.after, genes) if isinstance(trail, Trail) else 0.0
-
-
-@cache
-def build_idle_plan(side: int, n_bars: int) -> SidePlan:
-    """A side without signals."""
-    none, signals = build_form(), freeze_bars(np.zeros(n_bars, np.bool_))
-    return SidePlan(
-        float(side), signals, _NO_BARS, none, build_legs(), none, 0.0, build_order(),
-        build_slippage(), _NO_ROW,
-    )  # fmt: skip
-
-
-def build_form(form: int = NONE, number: float = 0.0, row: Floats | None = None) -> ExitForm:
-    """A form with everything that it does not need left empty."""
-    return ExitForm(form, float(number), freeze_row(row))
-
-
-def build_legs(targets: Sequence[tuple[ExitForm, float]] = ()) -> Legs:
-    """Targets with the share that each takes, in their order; one form beside `NONE` takes all."""
-    some = [(form, share) for form, share in targets if form.form != NONE]
-    longest = max((len(form.row) for form, _ in some), default=0)
-    rows = np.full((len(some), longest), np.nan)
-    for number, (form, _) in enumerate(some):
-        rows[number, : len(form.row)] = form.row
-    return Legs(
-        _freeze_array(np.array([form.form for form, _ in some]), np.int64),
-        _freeze_array(np.array([form.number for form, _ in some]), np.float64),
-        _freeze_array(rows, np.float64),
-        _freeze_array(np.array([share for _, share in some]), np.float64),
-        find_rest(share for _, share in some),
-    )
-
-
-def build_order(
-    form: int = MARKET, price: Floats | None = None, expires: int = 0, beyond: float = 0.0
-) -> OrderPlan:
-    """An entry; at the market by default."""
-    return OrderPlan(form, freeze_row(price), int(expires), float(beyond))
-
-
-def build_slippage(
-    form: int = NO_SLIPPAGE, number: float = 0.0, row: Floats | None = None
-) -> SlippagePlan:
-    """Slippage, none by default; of a row the newest known value."""
-    known = _NO_ROW if row is None else row.copy()
-    if row is not None and len(row):
-        newest = np.where(np.isnan(row), -1, np.arange(len(row)))
-        newest = np.maximum.accumulate(newest)
-        known = np.where(newest < 0, np.nan, row[np.maximum(newest, 0)])
-    return SlippagePlan(form, float(number), _freeze_array(known, np.float64))
-
-
-def build_tables(
-    cancels: Sequence[Bools | None] = (None, None),
-    funding: Floats | None = None,
-    finer: Floats | None = None,
-    spans: Ints | None = None,
-    scales: Floats | None = None,
-) -> SeriesTables:
-    """Tables of a series, with unneeded ones left empty."""
-    return SeriesTables(
-        (freeze_bars(cancels[0]), freeze_bars(cancels[1])),
-        freeze_row(funding),
-        _freeze_array(_NO_PRICES if finer is None else finer, np.float64),
-        _freeze_array(_NO_SPANS if spans is None else spans, np.int64),
-        freeze_row(scales),
-    )
-
-
-def build_clock(bar_ns: int, local_ns: Ints | None = None, minute: int = 0) -> SessionClock:
-    """When positions are left by the clock: at a minute of the local day, or never.
-
-    Args:
-        bar_ns: A bar's duration, nanoseconds.
-        local_ns: [T] when each bar opens by the session's clock, nanoseconds; None where positions
-            are not left by it.
-        minute: 1 to 1,440.
-    """
-    local = np.empty(0, np.int64) if local_ns is None else local_ns
-    return SessionClock(_freeze_array(local, np.int64), minute * MINUTE_NS, int(bar_ns))
-
-
-def freeze_row(row: Floats | None) -> Floats:
-    """A row [T]; [0] where there is none."""
-    return _freeze_array(_NO_ROW if row is None else row, np.float64)
-
-
-def freeze_bars(bars: Bools | None) -> Bools:
-    """Bars of a condition, none where there is no condition."""
-    return _freeze_array(_NO_BARS if bars is None else bars, np.bool_)
-
-
-def _freeze_array(values: npt.NDArray[np.generic], kind: type[Number]) -> npt.NDArray[Number]:
+def freeze(values: npt.NDArray[np.generic], kind: type[Number]) -> npt.NDArray[Number]:
     """The same values side by side and read-only, so that compiled loops see one type."""
     flags = values.flags
     if values.dtype == kind and flags.c_contiguous and not flags.writeable:
@@ -253,8 +270,3 @@ def _freeze_array(values: npt.NDArray[np.generic], kind: type[Number]) -> npt.ND
     frozen = np.ascontiguousarray(values, kind).view()
     frozen.flags.writeable = False
     return frozen
-
-
-_NO_ROW, _NO_PRICES = (_freeze_array(np.empty(shape), np.float64) for shape in (0, (4, 0)))
-_NO_BARS = _freeze_array(np.empty(0, np.bool_), np.bool_)
-_NO_SPANS = _freeze_array(np.empty((2, 0), np.int64), np.int64)

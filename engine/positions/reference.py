@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.accounts.ledger import Ledger
-from engine.positions.exit_spec import DAY_NS, MARKET, Limits, SidePlan
+from engine.positions.exit_spec import DAY_NS, Limits
 from engine.positions.reference_exits import (
     FLAT,
     NOT_REACHED,
@@ -57,6 +57,7 @@ from engine.positions.reference_orders import (
     Ints,
     SignalSpan,
     World,
+    both_rest,
     count_finer,
     count_placed,
     count_targets,
@@ -189,12 +190,11 @@ def find_signal_range(start: int, end: int, warm_up: int, limits: Limits) -> sli
     return slice(first, max(first, end - 1 - limits.delay))
 
 
-def list_signals(longs: SidePlan, shorts: SidePlan, bars: slice) -> Ints:
+def list_signals(world: World, bars: slice) -> Ints:
     """Bars [S] with an entry signal of a side, among allowed bars, ascending."""
-    asks = longs.signals[bars] | shorts.signals[bars]
+    longs, shorts = world.marks[ENTRIES : ENTRIES + 2, bars]
     # Where both sides signal neither does: the idea contradicts itself. Two resting orders do not.
-    if longs.order.form == MARKET or shorts.order.form == MARKET:
-        asks = longs.signals[bars] != shorts.signals[bars]
+    asks = longs | shorts if both_rest(world) else longs != shorts
     signals: Ints = bars.start + np.flatnonzero(asks)
     return signals
 

@@ -20,9 +20,6 @@ from engine.positions.exit_spec import (
     STOP_ORDER,
     TICKS,
     Limits,
-    SeriesTables,
-    SessionClock,
-    SidePlan,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -75,63 +72,6 @@ class World(NamedTuple):
     limits: Limits
     minute_ns: int  # of a day, from which on a bar's close leaves
     bar_ns: int  # a bar's duration
-
-
-def build_world(
-    prices: Floats,
-    clock: SessionClock,
-    longs: SidePlan,
-    shorts: SidePlan,
-    limits: Limits,
-    tables: SeriesTables,
-) -> World:
-    """Series of the law, `prices` [4, T], and the plans of both sides."""
-    sides, n_bars = (longs, shorts), prices.shape[1]
-    marks = np.zeros((6, n_bars), np.bool_)
-    rows: list[Floats] = []
-    legs = max(len(plan.legs.forms) for plan in sides)
-    parts = np.zeros((2, 4, FIRST_LEG + legs))
-    parts[:, ROW] = NOWHERE
-    for side, plan in enumerate(sides):
-        marks[ENTRIES + side] = plan.signals
-        if len(plan.exits):
-            marks[EXITS + side] = plan.exits
-        if len(tables.cancels[side]):
-            marks[CANCELS + side] = tables.cancels[side]
-        read = {
-            STOP_PART: plan.stop.row, TRAIL_PART: plan.trail.row, ORDER_PART: plan.order.price,
-            SLIP_PART: plan.slippage.row, BORROW_PART: plan.borrow, FUNDING_PART: tables.funding,
-            SIZE_PART: tables.scales,
-            **{FIRST_LEG + leg: row for leg, row in enumerate(plan.legs.rows)},
-        }  # fmt: skip
-        for part, row in read.items():
-            if len(row):
-                parts[side, ROW, part] = len(rows)
-                rows.append(row)
-        _write_numbers(parts[side], plan)
-    # Most strategies read one row, which need not be copied.
-    read_rows = rows[0][None] if len(rows) == 1 else np.array(rows).reshape(len(rows), n_bars)
-    read_rows.flags.writeable = False
-    return World(
-        prices, read_rows, clock.local_ns, marks, parts,
-        tables.finer, tables.spans, limits, clock.minute_ns, clock.bar_ns,
-    )  # fmt: skip
-
-
-def _write_numbers(part: Floats, plan: SidePlan) -> None:
-    """Forms and numbers of a side into its part [4, N]."""
-    forms = plan.stop.form, plan.trail.form, plan.order.form, plan.slippage.form
-    part[FORM, : len(forms)] = forms
-    part[NUMBER, STOP_PART], part[NUMBER, TRAIL_PART] = plan.stop.number, plan.trail.number
-    part[NUMBER, SLIP_PART], part[NUMBER, AFTER] = plan.slippage.number, plan.after
-    part[NUMBER, EXPIRES], part[NUMBER, BEYOND] = plan.order.expires, plan.order.beyond
-    part[NUMBER, BARS_FROM:FIRST_LEG] = plan.bounds
-    legs = plan.legs
-    count = part[NUMBER, COUNT] = len(legs.forms)
-    part[NUMBER, REST] = legs.rest if count else 0.0
-    targets = slice(FIRST_LEG, FIRST_LEG + count)
-    part[FORM, targets], part[NUMBER, targets] = legs.forms, legs.numbers
-    part[SHARE, targets] = legs.shares
 
 
 def read_bar(world: World, j: int) -> BarPart:
