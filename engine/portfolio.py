@@ -10,7 +10,6 @@ import numpy as np
 from data.bars import Bars, Window
 from engine.accounts.account import Account
 from engine.accounts.costs import Costs
-from engine.accounts.cpu.limiting import take_account
 from engine.accounts.ledger import COUNTS, Ledger, Trade
 from engine.accounts.limits import build_limits, check_limits
 from engine.accounts.metrics import compute_metrics, measure_span, pool_spans
@@ -19,10 +18,10 @@ from engine.accounts.stake import Stake, plain_stake
 from engine.accounts.strategy_stakes import build_stake
 from engine.accounts.valuation import TradeTerms
 from engine.batch import Engine
-from engine.cpu.limited import LimitedBackend
+from engine.cpu.limited import LimitedBackend, admit_together
 from engine.errors import EngineError
 from engine.reference import Reference, list_terms
-from engine.reference_account import take_account as take_by_reference
+from engine.reference_account import take_account
 from engine.runtime.compiling.forms import CompiledForm
 from strategy.genes import Floats
 from strategy.model import Strategy
@@ -84,12 +83,13 @@ class Portfolio:
                 )
                 for part in self.components
             )
-        asks, strand = [], 0
-        for part in self.components:
-            backend = LimitedBackend(part.spec, part.series, part.costs, work_bytes=KEPT_BYTES)
-            asks += backend.list_asks(part.genome, part.windows, strand, part.weight)
-            strand += len(part.series)
-        return self._split(take_account(asks, build_limits(self._costs)))
+        signals = [
+            LimitedBackend(part.spec, part.series, part.costs, work_bytes=KEPT_BYTES).list_signals(
+                part.genome[None], part.windows, part.weight
+            )
+            for part in self.components
+        ]
+        return tuple(admit_together(signals, self.account.windows, build_limits(self._costs)))
 
     def replay(self) -> Ledgers:
         """The same by the reference."""
@@ -107,7 +107,7 @@ class Portfolio:
                 ]
                 strand += len(part.series)
         if self._costs.has_limits:
-            ledgers = take_by_reference(asks, build_limits(self._costs))
+            ledgers = take_account(asks, build_limits(self._costs))
         return self._split(ledgers)
 
     def measure(self, ledgers: Ledgers) -> tuple[dict[str, float], dict[str, str]]:

@@ -10,7 +10,6 @@ from engine.accounts.costs import Costs
 from engine.accounts.cpu.limiting import (
     COUNTED,
     Admitted,
-    AskedWindow,
     Asks,
     admit,
     collect_asks,
@@ -49,32 +48,6 @@ class ListedSignals(NamedTuple):
     exit_ns: Ints
     firsts: Ints  # [P, W] place of each one's first signal in each window
     counts: Ints  # [P, W] how many there are
-
-    def admit(self, windows: Sequence[Window], limits: AccountLimits, threads: Threads) -> Admitted:
-        """Answers of each individual's account; held-out windows are another account."""
-        answers = Admitted(
-            np.zeros(len(self.exit_ns), np.bool_),
-            np.zeros(len(self.exit_ns)),
-            self.asks.leverage,
-            np.zeros((*self.counts.shape, len(COUNTED)), np.int64),
-        )
-        for some in split_accounts(windows):
-            order = sorted(some, key=lambda number: (windows[number].series, windows[number].start))
-            counts = self.counts[:, order]
-            signals = list_places(self.firsts[:, order], counts)
-            columns: Any = [column[signals] for column in self.asks]
-            asks = Asks(*columns)
-            series = [windows[number].series for number in order]
-            begins = np.flatnonzero(np.diff(series, prepend=-1))
-            # Signals before each strand's first window, and all, of each individual.
-            before = np.pad(counts.cumsum(axis=1), ((0, 0), (1, 0)))
-            # In the order of others: for another one loops would be compiled once more.
-            firsts = before.take([*begins, len(order)], axis=1)
-            firsts += np.pad(before[:-1, -1].cumsum(), (1, 0))[:, None]
-            part = admit(asks, firsts, limits, len(windows), threads)
-            answers.taken[signals], answers.gross[signals] = part.taken, part.gross
-            answers.counts[...] += part.counts
-        return answers
 
     def arrange(self, answers: Admitted) -> Results:
         """Results of taken signals."""
@@ -130,6 +103,61 @@ def join_signals(parts: Iterable[SeriesSignals], n_windows: int) -> ListedSignal
     joined: Any = map(np.concatenate, zip(*(part.asks for part in listed), strict=True))
     exit_ns = np.concatenate([part.exit_ns for part in listed])
     return ListedSignals(Ledger(**trades), Asks(*joined), exit_ns, firsts, counts)
+
+
+def admit_accounts(
+    asks: Asks,
+    spans: tuple[Ints, Ints],
+    windows: Sequence[Window],
+    limits: AccountLimits,
+    threads: Threads,
+) -> Admitted:
+    """Answers of each individual's account; held-out windows are another account.
+
+    `spans` [P, W] are places of first signals, and how many there are.
+    """
+    firsts, counts = spans
+    taken, gross = np.zeros(len(asks.rank), np.bool_), np.zeros(len(asks.rank))
+    counted = np.zeros((*counts.shape, len(COUNTED)), np.int64)
+    for some in split_accounts(windows):
+        order = sorted(some, key=lambda number: (windows[number].series, windows[number].start))
+        signals = list_places(firsts[:, order], counts[:, order])
+        columns: Any = [column[signals] for column in asks]
+        begins = np.flatnonzero(np.diff([windows[number].series for number in order], prepend=-1))
+        # Signals before each strand's first window, and all, of each individual.
+        before = np.pad(counts[:, order].cumsum(axis=1), ((0, 0), (1, 0)))
+        # In the order of others: for another one loops would be compiled once more.
+        strands = before.take([*begins, len(order)], axis=1)
+        strands += np.pad(before[:-1, -1].cumsum(), (1, 0))[:, None]
+        part = admit(Asks(*columns), strands, limits, len(windows), threads)
+        taken[signals], gross[signals] = part.taken, part.gross
+        counted += part.counts
+    return Admitted(taken, gross, asks.leverage, counted)
+
+
+def admit_together(
+    components: Sequence[ListedSignals], windows: Sequence[Window], limits: AccountLimits
+) -> list[tuple[Ledger, ...]]:
+    """Ledgers [W] of each of some components, each one individual, in one account.
+
+    `windows` are those of all components, one behind another's; series are strands.
+    """
+    places = np.cumsum([0, *(part.counts.shape[1] for part in components)]).tolist()
+    begins = np.cumsum([0, *(len(part.exit_ns) for part in components)]).tolist()
+    asks, firsts = [], []
+    for part, place, begin in zip(components, places, begins, strict=False):
+        asks.append(part.asks._replace(window=part.asks.window + place))
+        firsts.append(part.firsts + begin)
+    joined: Any = map(np.concatenate, zip(*asks, strict=True))
+    spans = np.hstack(firsts), np.hstack([part.counts for part in components])
+    taken, gross, leverage, counts = admit_accounts(
+        Asks(*joined), spans, windows, limits, Threads(1)
+    )
+    ledgers: list[tuple[Ledger, ...]] = []
+    for number, part in enumerate(components):
+        own, here = (slice(*ends[number : number + 2]) for ends in (begins, places))
+        ledgers += part.cut(Admitted(taken[own], gross[own], leverage[own], counts[:, here]))
+    return ledgers
 
 
 FEWEST, MOST, MOST_SIGNALS = 32, 256, 2**20
@@ -205,32 +233,11 @@ class LimitedBackend(CpuBackend):
             for ledgers in signals.cut(answers)
         ]
 
-    def list_asks(
-        self, genome: Floats, windows: Sequence[Window], strand: int = 0, weight: float = 1.0
-    ) -> list[AskedWindow]:
-        """All signals [W] of an individual [G]; series are strands from a number on.
-
-        An account takes `weight` of each trade.
-        """
-        (stake,), (cooldown,) = self._build_stakes(genome[None]), self._cooldowns(genome[None])
-        by_window: dict[int, AskedWindow] = {}
-        for number, window_numbers, ranges in by_series(windows):
-            trades, counts, coarse = self._markets[number].list_signals(genome[None], ranges)
-            parts = np.split(coarse, counts[0].cumsum()[:-1])
-            (ledgers,) = trades.cut(counts)
-            for w, ledger, part in zip(window_numbers.tolist(), ledgers, parts, strict=True):
-                by_window[w] = AskedWindow(
-                    ledger,
-                    windows[w],
-                    strand + number,
-                    self._series[number],
-                    None if self._ranks is None else self._ranks[number],
-                    int(cooldown),
-                    stake,
-                    part,
-                    weight,
-                )
-        return [by_window[w] for w in range(len(windows))]
+    def list_signals(
+        self, genomes: Floats, windows: Sequence[Window], weight: float = 1.0
+    ) -> ListedSignals:
+        """All signals of individuals [P, G], of whose trades an account takes `weight`."""
+        return join_signals(self._list_signals(genomes, windows, weight), len(windows))
 
     def _take(
         self, genomes: Floats, windows: Sequence[Window]
@@ -241,17 +248,19 @@ class LimitedBackend(CpuBackend):
         limits, begin, size = build_limits(self._costs), 0, min(FEWEST, most)
         while begin < len(genomes):
             part = slice(begin, begin + size)
-            listed = self._list_signals(genomes[part], windows)
-            signals = join_signals(listed, len(windows))
-            yield part, signals, signals.admit(windows, limits, self._workers)
+            signals = self.list_signals(genomes[part], windows)
+            spans = signals.firsts, signals.counts
+            yield part, signals, admit_accounts(signals.asks, spans, windows, limits, self._workers)
             begin += size
             each = len(signals.exit_ns) // size + 1
             size = min(most, max(FEWEST, MOST_SIGNALS // each))
 
-    def _list_signals(self, genomes: Floats, windows: Sequence[Window]) -> Iterator[SeriesSignals]:
+    def _list_signals(
+        self, genomes: Floats, windows: Sequence[Window], weight: float
+    ) -> Iterator[SeriesSignals]:
         """All signals of individuals, whatever came before them, series after series."""
         stakes, cooldowns = self._build_stakes(genomes), self._cooldowns(genomes)
-        shares = np.array([stake.number for stake in stakes])
+        shares = np.array([stake.number * weight for stake in stakes])
         for number, window_numbers, ranges in by_series(windows):
             bars = self._series[number]
             trades, counts, coarse = self._markets[number].list_signals(genomes, ranges)

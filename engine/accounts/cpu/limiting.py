@@ -1,12 +1,12 @@
 """Signals of several windows that need room in one account: the taken ones and their sums."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from data.bars import Bars, Window
+from data.bars import Bars
 from engine.accounts.cpu.joint import FIRST_LEG, MAX_LEVERAGE, collect_figures, read_figures
 from engine.accounts.cpu.money import (
     BARS_IN_MARKET,
@@ -65,20 +65,6 @@ class Asks(NamedTuple):
     coarse_exit: Ints  # 1 where the bar of its exit is one of them
 
 
-class AskedWindow(NamedTuple):
-    """All signals of one window, with the inputs of their answers."""
-
-    ledger: Ledger  # of all its signals, whatever came before them
-    window: Window
-    strand: int  # number of its symbol, of all that the account trades
-    bars: Bars  # of its series
-    ranks: Floats | None  # [T] order of taking signals; None for the order of strands
-    cooldown: int  # bars after a stop in which no signal counts
-    stake: Stake  # how its trades are sized
-    coarse: Ints  # [K, 2] of each signal, as `Asks` has it
-    weight: float = 1.0  # the account's share of each
-
-
 class Admitted(NamedTuple):
     """Answers of accounts to signals [K] of individuals [P] in windows [W]."""
 
@@ -86,26 +72,6 @@ class Admitted(NamedTuple):
     gross: Floats  # what other strands had open at each that asked
     leverage: Floats  # its own
     counts: Ints  # [P, W, 3] how many are rejected and skipped, and how many bars are coarse
-
-
-def take_account(asked: Sequence[AskedWindow], limits: AccountLimits) -> tuple[Ledger, ...]:
-    """Ledgers [W] of the signals that one account has room for."""
-    order = sorted(range(len(asked)), key=lambda w: (asked[w].strand, asked[w].window.start))
-    parts = [_list_asks(number, asked[number]) for number in order]
-    joined = Asks(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-    lengths = np.array([len(part.rank) for part in parts], np.int64)
-    _, strand_of = np.unique([asked[number].strand for number in order], return_inverse=True)
-    firsts = np.zeros((1, int(strand_of[-1]) + 2), np.int64)
-    np.add.at(firsts[0], strand_of + 1, lengths)
-    answers = admit(joined, firsts.cumsum(axis=1), limits, len(asked), Threads(1))
-    ledgers: dict[int, Ledger] = {}
-    ends = lengths.cumsum().tolist()
-    for number, end, length in zip(order, ends, lengths.tolist(), strict=True):
-        part, counts = slice(end - length, end), answers.counts[0, number].tolist()
-        ledgers[number] = _keep(
-            asked[number].ledger, answers.taken[part], answers.gross[part], *counts
-        )
-    return tuple(ledgers[number] for number in range(len(asked)))
 
 
 def admit(
@@ -122,20 +88,6 @@ def admit(
 
     threads.run(compute, n_individuals)
     return answers
-
-
-def _list_asks(place: int, asked: AskedWindow) -> Asks:
-    """Signals of one window."""
-    ledger = asked.ledger
-    return collect_asks(
-        ledger,
-        asked.bars,
-        np.full(len(ledger), asked.cooldown),
-        find_leverages(ledger, asked.stake, asked.stake.number * asked.weight),
-        asked.ranks,
-        np.full(len(ledger), place, np.int64),
-        asked.coarse,
-    )
 
 
 def collect_asks(
@@ -179,13 +131,6 @@ def find_leverages(ledger: Ledger, stake: Stake, share: Floats | float) -> Float
         assert stake.form == VOLATILITY
         scale = ledger.scale[:, 0]
         return np.where(scale > 0.0, share * ledger.entry / scale, 0.0)
-
-
-def _keep(asks: Ledger, taken: Flags, gross: Floats, *counts: int) -> Ledger:
-    columns: Any = {name: column[taken] for name, column in asks.columns().items()}
-    columns["gross"] = gross[taken][:, None]
-    columns |= zip(COUNTED, counts, strict=True)
-    return Ledger(**columns)
 
 
 @compiled_unlocked

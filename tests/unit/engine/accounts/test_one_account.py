@@ -219,13 +219,13 @@ def test_a_position_is_over_when_the_next_bar_opens():
 def test_no_more_individuals_are_listed_together_than_have_room_for_their_rows(monkeypatch):
     """Where memory holds the rows of one, each is listed alone."""
     strategy, genomes, series, windows, costs = draw_account(12)
-    listed, original = [], LimitedBackend._list_signals
+    listed, original = [], LimitedBackend.list_signals
 
     def note(self, some, windows):
         listed.append(len(some))
         return original(self, some, windows)
 
-    monkeypatch.setattr(LimitedBackend, "_list_signals", note)
+    monkeypatch.setattr(LimitedBackend, "list_signals", note)
     n_rows = LimitedBackend(strategy, series, costs, work_bytes=2**30)._markets[0].n_rows
     # Three quarters are for rows.
     work_bytes = -(-LimitedBackend.row_bytes(series) * n_rows * 4 // 3)
