@@ -19,7 +19,14 @@ from data.providers.columns import (
     write_option,
 )
 from data.providers.time_forms import all_match, plain_blanks
-from data.providers.times import TIME_OF_DAY, place, read_column, read_written, take_sample
+from data.providers.times import (
+    TIME_OF_DAY,
+    drop_words,
+    place,
+    read_column,
+    read_written,
+    take_sample,
+)
 from data.table import LoadOptions
 from data.timeframe import DAY_NS, MINUTE_NS, SECOND_NS, find_lead, format_timeframe
 from data.zones import AS_UTC, LocalZone
@@ -319,7 +326,8 @@ def _write_plain(column: pa.Array) -> pa.Array | None:
     )
     if not is_whole and not pa.types.is_string(kind):
         return None
-    return plain_blanks((column.cast(pa.int64()) if is_whole else column).cast(pa.string()))
+    texts = (column.cast(pa.int64()) if is_whole else column).cast(pa.string())
+    return plain_blanks(drop_words(texts))
 
 
 def _refuse_serials(sample: pa.Array, label: str) -> None:

@@ -14,7 +14,7 @@ from data.checks import FIRST_S, LAST_S, NO_TIME, SHOWN, UNITS, Ints, format_tim
 from data.errors import TableError, list_some
 from data.providers import time_forms as forms
 from data.providers.columns import find_local_zone
-from data.providers.numbers import to_array
+from data.providers.numbers import NO_NUMBER, to_array
 from data.providers.time_forms import TimeForm, all_match, plain_blanks
 from data.shell import quote_word
 from data.zones import AS_UTC, LocalZone, localise, look_up, note_server
@@ -71,6 +71,8 @@ def read_column(
         # Databases write whole numbers so.
         column = _try_cast(column, pa.int64()) or column
     kind = column.type
+    if pa.types.is_string(kind):
+        column = drop_words(column)
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         return _read_typed(column, tz, label)
     if not any(is_kind(kind) for is_kind in READABLE):
@@ -83,6 +85,12 @@ def read_column(
     if not pa.types.is_string(column.type):
         return _read_whole(column, tz, label)
     return place(read_written(column, label, time_format), tz, label)
+
+
+def drop_words(texts: pa.Array) -> pa.Array:
+    """Texts [N], missing where a word such as NaT stands for no time."""
+    is_word = pc.match_substring_regex(texts, NO_NUMBER)
+    return pc.if_else(is_word, None, texts) if pc.any(is_word).as_py() else texts
 
 
 def place(written: Written, tz: LocalZone | None, label: str) -> tuple[Ints, tuple[str, ...]]:

@@ -48,9 +48,10 @@ ROWS = (
           ("high", 0.0, "high that is not above zero", "--price-offset"),
           ("high", 100.0, "high below open or close", "--tick"),
           ("low", 101.0, "low above open or close", "--tick"))),
-    refuses("a row without a time", bars(4, timestamp={1: ""}), {}, BarsError,
-            "1 row without a time: row 1 (no time", "--drop-bad-bars",
-            then={"made": [0, 2, 3], "notes": ["dropped 1 bad row", "1 gap, 1 bar missing"]}),
+    *(refuses(f"a row without a time, {word!r}", bars(4, timestamp={1: word}), {}, BarsError,
+              "1 row without a time: row 1 (no time", "--drop-bad-bars",
+              then={"made": [0, 2, 3], "notes": ["dropped 1 bad row", "1 gap, 1 bar missing"]})
+      for word in ("", "NaT", "#N/A")),
     refuses("a row three times over", bars(4, picks=ONCE), {}, BarsError,
             "2 rows equal to the row before: row 2 (2024-01-01T00:15), row 3 ", "--dedupe",
             then={"made": 4, "notes": ["dropped 2 repeated rows"]}),
