@@ -32,22 +32,17 @@ import numpy.typing as npt
 
 from optimizer.errors import OptimizerError
 from optimizer.search.compiled.choosing import choose_survivors, keep_compromises
-from optimizer.search.compiled.contributions import CELLS, compute_volume
+from optimizer.search.compiled.contributions import CELLS
 from optimizer.search.compiled.fronts import (
     LARGE,
     argsort_objectives,
     compute_crowding_distances,
-    first_in_blocks,
-    rank_in_blocks,
     rank_in_order,
     rising_orders,
 )
 from optimizer.search.compiled.leaving import Front
 from optimizer.search.generation import Bools, Floats, Indices, Population
 from optimizer.search.randomness import stream
-
-SWEPT = (2, 3)
-"""Numbers of objectives for which fronts are found by a sweep of our own, faster than moocore's."""
 
 AXIS_WEIGHT = 1e6
 """How much the other objectives weigh when the extreme point of one is looked for."""
@@ -168,19 +163,17 @@ def survive(objectives: Floats, violations: Floats, keep: int, ranking: Ranking)
 
 def first_front(objectives: Floats) -> Bools:
     """Flags [P] of finite objectives [P, O] that none dominates; equals share a flag."""
-    if objectives.shape[1] not in SWEPT:
-        flags = moocore.is_nondominated(objectives, keep_weakly=True) if len(objectives) else ()
-        return np.asarray(flags, dtype=np.bool_)
-    ranks, _ = _first_ranks(objectives)
-    return np.equal(ranks, 0)
+    flags = moocore.is_nondominated(objectives, keep_weakly=True) if len(objectives) else ()
+    return np.asarray(flags, dtype=np.bool_)
 
 
 def is_nondominated(objectives: Floats) -> Bools:
     """Flags [P] of finite objectives [P, O] that none dominates and no earlier one equals."""
-    if objectives.shape[1] not in SWEPT:
+    if objectives.shape[1] != 2:
         flags = moocore.is_nondominated(objectives) if len(objectives) else ()
         return np.asarray(flags, dtype=np.bool_)
-    ranks, is_copy = _first_ranks(objectives)
+    columns = _columns(objectives)
+    ranks, is_copy = rank_in_order(columns, argsort_objectives(columns, 1)[0], 1)
     return np.equal(ranks, 0) & ~is_copy
 
 
@@ -202,14 +195,6 @@ def _columns(objectives: Floats) -> Floats:
     return np.array(objectives.T, dtype=np.float64, order="C")
 
 
-def _first_ranks(objectives: Floats) -> tuple[Indices, Bools]:
-    """Ranks [P], 1 for all behind the first front, and flags of repeats of an earlier one [P]."""
-    columns = _columns(objectives)
-    if len(columns) == 2:
-        return rank_in_order(columns, argsort_objectives(columns, 1)[0], 1)
-    return first_in_blocks(columns, argsort_objectives(columns, 2))
-
-
 def _ranks(columns: Floats, orders: Indices) -> tuple[Indices, Bools]:
     """Number of the front of each individual [P], and flags of repeats of an earlier one [P].
 
@@ -218,19 +203,11 @@ def _ranks(columns: Floats, orders: Indices) -> tuple[Indices, Bools]:
     n_objectives, count = columns.shape
     if n_objectives == 2:
         return rank_in_order(columns, orders[0], count)
-    ranked = rank_in_blocks(columns, orders) if n_objectives == 3 and count else None
-    if ranked is None:
-        numbers = moocore.pareto_rank(columns.T) if count else ()
-        ranked = np.asarray(numbers, dtype=np.int64), _copies(columns, orders[0])
-    return ranked
-
-
-def _copies(columns: Floats, order: Indices) -> Bools:
-    """Flags [P] of repeats, from objectives [O, P] and their lexicographic order."""
-    listed = columns[:, order]
+    ranks = np.asarray(moocore.pareto_rank(columns.T) if count else (), dtype=np.int64)
+    order, listed = orders[0], columns[:, orders[0]]
     is_copy = np.zeros(len(order), dtype=np.bool_)
     is_copy[order[1:]] = (listed[:, 1:] == listed[:, :-1]).all(axis=0)
-    return is_copy
+    return ranks, is_copy
 
 
 def _check(objectives: Floats, violations: Floats, is_feasible: Bools) -> None:
@@ -489,8 +466,6 @@ def hypervolume(objectives: Floats, low: Floats, high: Floats) -> float:
         return 0.0
     if scaled.shape[1] == 1:
         return float(1.0 - scaled.min())
-    if scaled.shape[1] == WHOLE_OBJECTIVES:
-        return compute_volume(scaled.T)
     if scaled.shape[1] <= EXACT_OBJECTIVES:
         return float(moocore.hypervolume(scaled, ref=1.0))
     points = stream(0, 0, "measure").random((SAMPLES, scaled.shape[1]))

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from engine.runtime.compiling.addresses import declare_loop
 from engine.runtime.compiling.loops import compiled_inline, compiled_part
-from optimizer.search.compiled.fronts import ONE, TWO, ZERO, Floats, Places, Unsigned, rising_orders
+from optimizer.search.compiled.fronts import ONE, TWO, ZERO, Floats, Places, Unsigned
 
 Cells = npt.NDArray[np.int64]
 Name = np.uint64
@@ -252,22 +252,12 @@ def hide(values: Cells, links: Unsigned, p: Name, q: Name, depth: int) -> None:
         values[q + VOLUME] -= lost * depth
 
 
-def compute_volume(columns: Floats) -> float:
-    """Volume that a front [3, F], finite and below `REFERENCE`, dominates below it."""
-    count = columns.shape[1]
-    names, words = allocate_names(count)
-    corners, north = np.empty((2, count + 2)), np.empty(count + 2, dtype=np.int64)
-    columns = np.ascontiguousarray(columns)
-    seats = np.empty(count, dtype=np.int64)
-    return sweep_volume(columns, rising_orders(columns), count, seats, corners, north, names, words)
-
-
 @declare_loop("f8(f8[:, ::1], i8[:, ::1], i8, i8[::1], f8[:, ::1], i8[::1], i8[::1], i8[::1])")
 def sweep_volume(
     columns: Floats, orders: Places, n: int, seats: Places, corners: Floats, north: Places,
     names: Cells, words: Cells,
 ) -> float:  # fmt: skip
-    """Measure a front, the first F of C; see `compute_volume`.
+    """Volume that a front, the first F of C, finite and below `REFERENCE`, dominates below it.
 
     Args:
         columns: [3, C].

@@ -260,19 +260,6 @@ def sweep_order(
         ranks[p] = rank
 
 
-def rank_in_blocks(columns: Floats, orders: Places) -> tuple[Places, Bools] | None:
-    """Number of the front of each individual [P], and flags of repeats of an earlier one [P].
-
-    By objectives [3, P], P at least 1, and the orders [3, P] by each, the first one lexicographic.
-    None when there are too many fronts for the table.
-    """
-    count = columns.shape[1]
-    ranks, is_copy = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.bool_)
-    if not sweep_blocks(columns, orders, count, count, *allocate_table(count), ranks, is_copy):
-        return None
-    return ranks, is_copy
-
-
 def allocate_table(count: int) -> tuple[Levels, Levels, Levels]:
     """Scratch of `sweep_blocks` for so many individuals."""
     n_blocks = (count >> BLOCK_BITS) + 1
@@ -280,17 +267,6 @@ def allocate_table(count: int) -> tuple[Levels, Levels, Levels]:
     levels = np.empty((2, n_blocks, BLOCK), dtype=np.int32)
     least = np.empty((min(most, count // WIDTH + 1), n_blocks, WIDTH), dtype=np.int32)
     return np.empty((count, 3), dtype=np.int32), levels, least
-
-
-def first_in_blocks(columns: Floats, orders: Places) -> tuple[Places, Bools]:
-    """First front, 0 for its members, repeats among them, else 1; and flags of repeats, [P] each.
-
-    By objectives [3, P], and the orders by the first of them, at least two.
-    """
-    count = columns.shape[1]
-    ranks, is_copy = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.bool_)
-    sweep_first(columns, orders, count, *allocate_seats(count), ranks, is_copy)
-    return ranks, is_copy
 
 
 def allocate_seats(count: int) -> tuple[Places, Floats, Floats]:
@@ -309,7 +285,7 @@ def sweep_first(
 
     Args:
         columns: [3, C].
-        orders: [N, C], as of `first_in_blocks`.
+        orders: [N, C] by each, the first two lexicographic; more are not read.
         n: P.
         positions: [2, C] scratch, `PLACE` and `LAST` of each individual.
         levels: [B, BLOCK] scratch, third objective of members, by place.
@@ -369,7 +345,7 @@ def sweep_blocks(
 
     Args:
         columns: [3, C].
-        orders: [3, C], as of `rank_in_blocks`.
+        orders: [3, C] by each, the first one lexicographic.
         n: P.
         most: Fronts that are told apart, at least 1; those behind them count as one.
         known: [C, 3] scratch, `PLACE`, `LAST` and `LEVEL` of each individual.

@@ -322,25 +322,6 @@ def test_of_copies_the_later_one_leaves():
     assert 4 not in truncate_front(front, 4)
 
 
-@each("seed", range(60))
-def test_hypervolume_of_three_objectives_is_that_of_moocore(seed):
-    """Every bit, of fronts and of any points, with ties, copies and members outside the box."""
-    rng = np.random.default_rng(seed)
-    cube = rng.random((int(rng.integers(1, 400)), 3))
-    kinds = [
-        cube / np.sqrt((cube**2).sum(axis=1, keepdims=True)),
-        cube,
-        np.round(cube, 1),
-        cube[rng.integers(0, len(cube), len(cube))],
-        np.column_stack([cube[:, 0], 1.0 - cube[:, 0], np.round(cube[:, 2], 1)]),
-        rng.integers(-3, 5, cube.shape) * 0.25,
-    ]
-    points = kinds[seed % len(kinds)]
-    inside = points[(points < 1.0).all(axis=1)]
-    expected = moocore.hypervolume(inside, ref=1.0) if len(inside) else 0.0
-    assert expected == hypervolume(points, np.zeros(3), np.ones(3))
-
-
 def test_hypervolume_counts_in_units_of_the_box():
     """The corner of a box dominates all of it, its middle a quarter, what is beyond nothing."""
     low, high = np.array([0.0, 10.0]), np.array([2.0, 30.0])
