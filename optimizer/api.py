@@ -6,7 +6,6 @@ Commands and ``optimizer.evolve`` and so on are these. Imports of a call happen 
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,6 +23,7 @@ from optimizer.config.run_config import (
     RunConfig,
     list_types,
     make_config,
+    make_settings,
 )
 from optimizer.config.settings import EvidenceSettings
 from optimizer.errors import ConfigError, ParityError, StoppedError
@@ -48,7 +48,7 @@ SCAN: Mapping[str, object] = {**list_types(SCANNED), "bars": object}
 
 FORECAST: Mapping[str, object] = {
     **SIGNAL,
-    **{knob.name: knob.type for knob in fields(ForecastSettings)},
+    **list_types(ForecastSettings.model_fields, ForecastSettings),
     "bars": object,
 }
 
@@ -511,9 +511,9 @@ def forecast(out: str | Path, *, progress: Watch | None = None, **settings: obje
     from optimizer.forecasts.column import SUFFIX, make_forecast, write_forecast
     from optimizer.run.markets import load_series
 
-    names, target = ForecastSettings.__dataclass_fields__, Path(out)
-    chosen: dict[str, Any] = {name: value for name, value in settings.items() if name in names}
-    knobs = ForecastSettings(**chosen)
+    names, target = ForecastSettings.model_fields, Path(out)
+    chosen = {name: value for name, value in settings.items() if name in names}
+    knobs = make_settings(ForecastSettings, chosen, where="forecast")
     bars = {name: value for name, value in settings.items() if name not in names}
     with hold_overlaid(bars, None, "forecast") as config, _show(progress) as show:
         if target.suffix != SUFFIX or target.is_dir():

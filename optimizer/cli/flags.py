@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import partial, wraps
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar, get_args, get_origin
 
 import typer
+from pydantic.fields import FieldInfo
 from typer.core import TyperCommand
 
 from optimizer.config import settings
@@ -82,19 +84,32 @@ def config_flags(
     help texts of fields by which this command means something narrower. The command receives
     ``flags``, a dict of the fields on the line; and `others`, as of `taking`.
     """
-    narrower = descriptions or {}
-    parameters = [_parameter(name, narrower.get(name)) for name in names]
-    return taking(flags=(parameters, lambda **given: read_given_fields(given)), **others)
+    return taking(flags=list_flags(RunConfig, names, descriptions or {}), **others)
 
 
-def read_given_fields(flags: Mapping[str, object]) -> dict[str, object]:
-    """Field name to value, as `RunConfig` takes it, of the flags that a person gave.
+def list_flags(
+    kind: type[Settings],
+    names: Sequence[str] = (),
+    narrower: Mapping[str, str] = MappingProxyType({}),
+) -> Flags:
+    """Flags of some fields of settings, of all if none is named, and their values by field."""
+    fields = kind.model_fields
+    parameters = [_parameter(kind, name, narrower.get(name)) for name in names or fields]
+    return parameters, lambda **given: read_given_fields(given, kind)
+
+
+def read_given_fields(
+    flags: Mapping[str, object], kind: type[Settings] = RunConfig
+) -> dict[str, object]:
+    """Field name to value, as settings take it, of the flags that a person gave.
 
     Text that is no number stays text, for the configuration to refuse with everything else that
     is wrong; a bound that cannot be read is refused here.
     """
     return {
-        name: _read_value(name, value) for name, value in flags.items() if value not in (None, [])
+        name: _read_value(kind.model_fields[name], value)
+        for name, value in flags.items()
+        if value not in (None, [])
     }
 
 
@@ -165,8 +180,7 @@ def _parse_span(text: str) -> list[float | str] | None:
     return None if first is None or last is None or is_mixed else [first, last]
 
 
-def _read_value(name: str, value: object) -> object:
-    field = RunConfig.model_fields[name]
+def _read_value(field: FieldInfo, value: object) -> object:
     words, kind = find_words(field), find_value_type(field)
     if isinstance(value, list):
         read = PARSERS.get("" if words is None else words.form, list)
@@ -212,28 +226,27 @@ COMPLETED: Mapping[str, Callable[..., list[str]]] = {
 """Completions of a shell where the type of a field has none."""
 
 
-def _parameter(name: str, narrower: str | None) -> inspect.Parameter:
-    field = RunConfig.model_fields[name]
-    words, kind, flag = find_words(field), find_value_type(field), format_flag(name)
+def _parameter(kind: type[Settings], name: str, narrower: str | None) -> inspect.Parameter:
+    field, panel = kind.model_fields[name], _SECTION_OF.get(name) if kind is RunConfig else OWN
+    words, values, flag = find_words(field), find_value_type(field), format_flag(name, kind)
     shown = _shown_default(field.get_default(call_default_factory=True), is_amount=words is AMOUNT)
     text = f"{narrower or field.description} {shown}".rstrip()
     names = [also] if (also := read_schema_extra(field, "also")) else []
     form = words.form if words is not None else ""
     annotation: Any
-    if get_origin(kind) in (dict, list, tuple) or form in PARSERS:
-        annotation, option = list[str], typer.Option([], *names, flag, help=text, metavar=form)
-    elif kind is bool:
+    make = partial(typer.Option, help=text, rich_help_panel=panel)
+    if get_origin(values) in (dict, list, tuple) or form in PARSERS:
+        annotation, option = list[str], make([], *names, flag, metavar=form)
+    elif values is bool:
         either = f"{flag}/--no-{flag.removeprefix('--')}"
-        annotation, option = bool | None, typer.Option(None, either, help=text)
+        annotation, option = bool | None, make(None, either)
     else:
-        choices = "|".join(map(str, get_args(kind)))
-        metavar = form or choices or {int: "INTEGER", float: "NUMBER"}.get(kind, "TEXT")
-        completed = COMPLETED.get(name) or (
-            _complete_among(choices.split("|")) if choices else None
-        )
-        option = typer.Option(
-            None, *names, flag, help=text, metavar=metavar, autocompletion=completed
-        )
+        choices = "|".join(map(str, get_args(values)))
+        metavar = form or choices or {int: "INTEGER", float: "NUMBER"}.get(values, "TEXT")
+        completed = _complete_among(choices.split("|")) if choices else None
+        if kind is RunConfig:
+            completed = COMPLETED.get(name, completed)
+        option = make(None, *names, flag, metavar=metavar, autocompletion=completed)
         annotation = str | None
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=option, annotation=annotation
@@ -272,6 +285,9 @@ EVERYDAY = frozenset([
 ])  # fmt: skip
 """Knobs that help shows without being asked for all."""
 
+OWN = "Options"
+"""Heading of the flags that are no knobs of a run."""
+
 SELDOM = frozenset(["cluster_plaintext"])
 """A command's own flags that help shows among all."""
 
@@ -286,21 +302,20 @@ class Sectioned(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - the library's own
         """Write arguments, the command's own flags, then knobs by section."""
-        sections: dict[str, Records] = {name: [] for name in ("Arguments", "Options", *SECTIONS)}
+        sections: dict[str, Records] = {name: [] for name in ("Arguments", OWN, *SECTIONS)}
         hidden = 0
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
-            name = parameter.name or ""
+            name, panel = parameter.name or "", getattr(parameter, "rich_help_panel", None) or OWN
             if record is None:
                 continue
-            # A command's own flag may have a name that is a knob's elsewhere.
-            is_knob = name in _SECTION_OF and format_flag(name) in parameter.opts
             if parameter.param_type_name == "argument":
-                sections["Arguments"].append(record)
-            elif ASKED_FOR_ALL.get() or name in EVERYDAY or not (is_knob or name in SELDOM):
-                sections[_SECTION_OF[name] if is_knob else "Options"].append(record)
-            else:
+                panel = "Arguments"
+            is_seldom = name in SELDOM or (panel in SECTIONS and name not in EVERYDAY)
+            if is_seldom and not ASKED_FOR_ALL.get():
                 hidden += 1
+            else:
+                sections[panel].append(record)
         for heading, records in sections.items():
             if records:
                 with formatter.section(heading):

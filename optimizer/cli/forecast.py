@@ -1,46 +1,22 @@
 """forecast: fit a model walk-forward, keep its forecasts as a file, and say how good they were."""
 
-import inspect
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from optimizer.cli.console import print_json, stderr, stdout
-from optimizer.cli.flags import Flags, Sectioned, argument, config_flags, option
+from optimizer.cli.flags import Sectioned, argument, config_flags, list_flags, option
 from optimizer.cli.notes import note
 from optimizer.cli.progress import open_show
 from optimizer.cli.shared import DATA, AsJson, Quiet, command_group
-from optimizer.config.run_config import resolve_config
-from optimizer.forecasts.settings import ForecastSettings, format_flag
+from optimizer.config.run_config import make_settings, resolve_config
+from optimizer.forecasts.settings import ForecastSettings
 
 app = command_group("Forecasts as columns of bars: fit, show, list.")
 
 
-KNOBS: Flags = (
-    [
-        inspect.Parameter(
-            setting.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=typer.Option(
-                setting.default,
-                format_flag(setting.name),
-                help=setting.metadata["text"],
-                metavar=setting.metadata["form"] or None,
-                show_default=not isinstance(setting.default, bool),
-            ),
-            annotation=type(setting.default),
-        )
-        for setting in fields(ForecastSettings)
-    ],
-    dict,
-)
-"""Flags of `ForecastSettings`."""
-
-
 @app.command("fit", cls=Sectioned)
-@config_flags(*DATA, knobs=KNOBS)
+@config_flags(*DATA, knobs=list_flags(ForecastSettings))
 def fit_forecast(
     *,
     flags: dict[str, object],
@@ -56,7 +32,8 @@ def fit_forecast(
     from optimizer.cli.forecast_tables import print_forecast
 
     resolve_config(None, flags)
-    target = out or Path("forecasts") / f"{knobs['model']}.parquet"
+    settings = make_settings(ForecastSettings, knobs, where="forecast", flags=knobs)
+    target = out or Path("forecasts") / f"{settings.model}.parquet"
     with open_show(stderr(), quiet=quiet) as show:
         forecast = api.forecast(target, progress=show, **knobs, **flags)
     print_forecast(forecast, target, as_json=as_json)

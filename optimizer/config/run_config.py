@@ -9,7 +9,7 @@ import re
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Literal, get_args, get_origin
+from typing import Literal, TypeVar, get_args, get_origin
 
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
@@ -26,8 +26,10 @@ from optimizer.config.settings import (
     StrategySettings,
     WindowSettings,
 )
-from optimizer.config.values import Decides, Words, read_schema_extra
+from optimizer.config.values import Decides, Settings, Words, read_schema_extra
 from optimizer.errors import ConfigError
+
+Made = TypeVar("Made", bound=Settings)
 
 LARGEST_FILE_BYTES = 1_000_000
 """A configuration is a page of text; anything larger is something else."""
@@ -101,19 +103,31 @@ def overlaid(values: Mapping[str, object], flags: Mapping[str, object]) -> dict[
 def make_config(
     values: Mapping[str, object], *, where: str, flags: Collection[str] = (), text: str = ""
 ) -> RunConfig:
-    """Check values and make a configuration of them.
+    """Check values and make a configuration of them, as `make_settings`."""
+    return make_settings(RunConfig, values, where=where, flags=flags, text=text)
+
+
+def make_settings(
+    kind: type[Made],
+    values: Mapping[str, object],
+    *,
+    where: str,
+    flags: Collection[str] = (),
+    text: str = "",
+) -> Made:
+    """Check values and make settings of a kind of them.
 
     Errors about a value start with `where`, unless it came from one of the flags; `text` is the
     file of the others, for the lines in errors. ConfigError names every wrong key at once, with its
     legal values.
     """
     try:
-        return RunConfig(**values)  # type: ignore[arg-type]
+        return kind(**values)
     except ValidationError as error:
         wrong = [(line["loc"], line["input"]) for line in error.errors()]
     of_lines: dict[str, int] = {}
     for key_path, value in wrong:
-        of_lines[_problem(key_path, value, flags)] = _find_line(text, key_path)
+        of_lines[_problem(kind, key_path, value, flags)] = _find_line(text, key_path)
     from_flags = sorted(problem for problem in of_lines if problem.startswith("--"))
     others = sorted(of_lines.keys() - from_flags, key=lambda one: (of_lines[one], one))
     unplaced = "; ".join(one for one in others if not of_lines[one])
@@ -122,21 +136,21 @@ def make_config(
     raise ConfigError("\n".join(mistakes), mistakes)
 
 
-def describe_allowed_values(name: str) -> str:
+def describe_allowed_values(name: str, kind: type[Settings] = RunConfig) -> str:
     """Values that a field may hold, such as ``"a whole number from 1 to 10,000,000"``.
 
     >>> describe_allowed_values("risk_fraction")
     'a number above 0, at most 1'
     """
-    field = RunConfig.model_fields[name]
-    kind, words = find_value_type(field), find_words(field)
+    field = kind.model_fields[name]
+    values, words = find_value_type(field), find_words(field)
     if words is not None:
         return words.text
-    if get_origin(kind) is Literal:
-        return "one of " + ", ".join(get_args(kind))
-    if kind in (int, float):
-        return ("a whole number" if kind is int else "a number") + _describe_range(field)
-    return "true or false" if kind is bool else "text"
+    if get_origin(values) is Literal:
+        return "one of " + ", ".join(get_args(values))
+    if values in (int, float):
+        return ("a whole number" if values is int else "a number") + _describe_range(field)
+    return "true or false" if values is bool else "text"
 
 
 def find_value_type(field: FieldInfo) -> type:
@@ -153,13 +167,16 @@ def find_words(field: FieldInfo) -> Words | None:
     return next((known for known in field.metadata if isinstance(known, Words)), None)
 
 
-def format_flag(name: str) -> str:
+def format_flag(name: str, kind: type[Settings] = RunConfig) -> str:
     """The flag of a field; a flag that repeats names a single entry.
 
     >>> format_flag("min_trades"), format_flag("bounds")
     ('--min-trades', '--bound')
     """
-    is_many = get_origin(find_value_type(RunConfig.model_fields[name])) in (dict, list)
+    field = kind.model_fields[name]
+    if own := read_schema_extra(field, "flag"):
+        return own
+    is_many = get_origin(find_value_type(field)) in (dict, list)
     return f"--{name.removesuffix('s') if is_many else name}".replace("_", "-")
 
 
@@ -236,7 +253,9 @@ def _toml_value(value: object) -> str:
     return f'"{plain}"'
 
 
-def _problem(key_path: tuple[int | str, ...], value: object, flags: Collection[str]) -> str:
+def _problem(
+    kind: type[Settings], key_path: tuple[int | str, ...], value: object, flags: Collection[str]
+) -> str:
     """One wrong value: its place, the legal values, and the value."""
     # Only here: a command that only names flags shall not wait for numpy.
     from data.errors import near_match
@@ -244,19 +263,21 @@ def _problem(key_path: tuple[int | str, ...], value: object, flags: Collection[s
     from optimizer.other_programs import describe_other
 
     name, path = str(key_path[0]), ".".join(str(part) for part in key_path if part != "[key]")
-    if name not in RunConfig.model_fields:
+    if name not in kind.model_fields:
         if isinstance(value, Mapping):
             return f"{name} is unknown; {NO_TABLES}"
-        near = near_match(name, RunConfig.model_fields)
+        near = near_match(name, kind.model_fields)
         return ("" if near else describe_other(name)) or f"{name} is unknown{near}"
-    kind = find_value_type(RunConfig.model_fields[name])
-    if isinstance(value, Mapping) and len(key_path) == 1 and get_origin(kind) is not dict:
+    values = find_value_type(kind.model_fields[name])
+    if isinstance(value, Mapping) and len(key_path) == 1 and get_origin(values) is not dict:
         return f"{name} is a table; {NO_TABLES}"
-    words = find_words(RunConfig.model_fields[name])
+    words = find_words(kind.model_fields[name])
     entry = words.entry if words is not None and len(key_path) > 1 else ""
     if name in flags:
-        path = format_flag(name) + (f" {key_path[1]}" if entry else "")
-    return f"{path} must be {entry or describe_allowed_values(name)}, got {quote_value(value)}"
+        path = format_flag(name, kind) + (f" {key_path[1]}" if entry else "")
+    return (
+        f"{path} must be {entry or describe_allowed_values(name, kind)}, got {quote_value(value)}"
+    )
 
 
 def _find_line(text: str, key_path: tuple[int | str, ...]) -> int:
@@ -290,9 +311,9 @@ def _limit(field: FieldInfo, name: str) -> str | None:
     return f"{limits[0]:,}" if limits else None
 
 
-def list_types(names: Iterable[str]) -> dict[str, object]:
+def list_types(names: Iterable[str], kind: type[Settings] = RunConfig) -> dict[str, object]:
     """Types of knobs by their names."""
-    return {name: find_value_type(RunConfig.model_fields[name]) for name in names}
+    return {name: find_value_type(kind.model_fields[name]) for name in names}
 
 
 SIGNAL: Mapping[str, object] = list_types(DataSettings.model_fields)

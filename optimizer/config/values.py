@@ -105,13 +105,15 @@ def knob(
     gt: float | None = None,
     le: float | None = None,
     also: str = "",
+    flag: str = "",
 ) -> Value:
     """One field of a group.
 
     `description` is the help of its flag and the comment above its key in a file, `also` a
-    second name of its flag; `ge`, `gt` and `le` are limits. `decides` is that of its group if None.
+    second name of its flag, `flag` the first where it is not the field's; `ge`, `gt` and `le` are
+    limits. `decides` is that of its group if None.
     """
-    extra: dict[str, JsonValue] = {"also": also}
+    extra: dict[str, JsonValue] = {"also": also, "flag": flag}
     if decides is not None:
         extra["decides"] = decides
     value: Value = Field(
@@ -120,7 +122,7 @@ def knob(
     return value
 
 
-def read_schema_extra(field: FieldInfo, what: Literal["decides", "also"]) -> str:
+def read_schema_extra(field: FieldInfo, what: Literal["decides", "also", "flag"]) -> str:
     """Extra of a field beside its type and description; empty where there is none."""
     extra = field.json_schema_extra
     return str(extra.get(what, "")) if isinstance(extra, dict) else ""

@@ -203,9 +203,9 @@ def make_forecast(
     fitted = fit(series, settings, watch)
     known_at, values, symbols = build_column(series, fitted)
     code = code_digest()
-    identity = encode([settings.as_dict(), code, [vars(span) for span in spans]], what="a fit")
+    identity = encode([settings.model_dump(), code, [vars(span) for span in spans]], what="a fit")
     record = ForecastRecord(
-        settings=settings.as_dict(),
+        settings=settings.model_dump(),
         features=fitted.samples.names,
         data=spans,
         bar_s=fitted.samples.bar_ns / 1e9,

@@ -21,9 +21,16 @@ from optimizer.forecasts.skill import (
 from tests.support.planted_returns import planted_market
 from tests.support.worlds import make_bars
 
-SMALL = ForecastSettings(
-    horizon=3, window=8, train=400, refit=150, hidden=4, steps=5, batch=32, stack=4
-)
+QUICK = {"horizon": 3, "window": 8, "train": 400, "refit": 150, "hidden": 4, "steps": 5,
+         "batch": 32, "stack": 4}  # fmt: skip
+
+
+def small(**others):
+    """Settings of a forecast that is fitted at once."""
+    return ForecastSettings(**QUICK, **others)
+
+
+SMALL = small()
 NETWORKS = ("gru", "tcn", "lstm", "attention")
 
 
@@ -53,7 +60,7 @@ def test_forecasts_stay_when_bars_are_added(model):
 
     Two ends, within refits; two symbols, several refits by two seeds, more than one stack.
     """
-    settings, series = replace(SMALL, model=model), two_symbols()
+    settings, series = small(model=model), two_symbols()
     whole = fit(series, settings)
     for bar in (687, 700):
         time_ns = int(series[0].timestamp[bar])
@@ -65,11 +72,11 @@ def test_forecasts_stay_when_bars_are_added(model):
 def test_other_models_of_a_stack_change_nothing():
     """Seeds beside it, and where in which stack it stands, leave a model's bits alone."""
     series = (planted_market(1, 800, 0.1),)
-    alone = fit(series, replace(SMALL, model="gru", seeds=1, seed=2))
-    first, both = (fit(series, replace(SMALL, model="gru", seeds=n)) for n in (1, 2))
+    alone = fit(series, small(model="gru", seeds=1, seed=2))
+    first, both = (fit(series, small(model="gru", seeds=n)) for n in (1, 2))
     assert alone.weights not in (first.weights, both.weights)
     assert np.isfinite(both.values).sum() == np.isfinite(alone.values).sum()
-    again = fit(series, replace(SMALL, model="gru", seeds=1, seed=2))
+    again = fit(series, small(model="gru", seeds=1, seed=2))
     assert (again.values.tobytes(), again.weights) == (alone.values.tobytes(), alone.weights)
 
 
@@ -92,8 +99,7 @@ def test_a_target_is_the_return_over_the_horizon():
     """In standard deviations of the bars before it, and as a fraction."""
     bars = planted_market(2, 400, 0.0)
     scaled, plain = (
-        build_samples([bars], replace(SMALL, target=target)).target
-        for target in ("scaled", "return")
+        build_samples([bars], small(target=target)).target for target in ("scaled", "return")
     )
     moves = bars.close[1:] / bars.close[:-1] - 1
     at, moved = 200, bars.close[203] / bars.close[200] - 1
@@ -107,7 +113,7 @@ def test_an_unknown_number_anywhere_in_a_window_is_no_window():
     """A feature that is NaN at a bar leaves out every window that holds it."""
     bars = planted_market(2, 400, 0.0)
     column = np.where(np.arange(400) == 300, np.nan, 1.0)
-    settings = replace(SMALL, features='returns, column("x")')
+    settings = small(features='returns, column("x")')
     samples = build_samples([replace(bars, extra={"x": column})], settings)
     missing = np.flatnonzero(~samples.is_ready)
     assert missing.tolist() == [*range(96 + SMALL.window - 1), *range(300, 308)]
