@@ -237,7 +237,6 @@ FORMS = (
     _duckdb("CSV, milliseconds since 1970", ".csv", EPOCH, "FORMAT csv, HEADER"),
     WrittenForm("duckdb", "database", ".duckdb", _write_duckdb_database, "is a DuckDB database"),
 )  # fmt: skip
-"""Forms in the order of the page's table."""
 
 FILES = {form: saved(f"series{form.ending}", form.write) for form in FORMS}
 
