@@ -36,7 +36,7 @@ from optimizer.evidence.judged_run import Plan
 from optimizer.run.genes_file import hash_genomes
 from optimizer.run.problem import Evaluator
 from optimizer.run.record import build_identity
-from optimizer.run.search import on_searched_bars
+from optimizer.run.runner import on_searched_bars
 from optimizer.run.task import Place, Task, TaskEvaluator, local_evaluator
 from optimizer.search.generation import Floats
 from strategy.model import Strategy

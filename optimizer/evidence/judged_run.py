@@ -17,7 +17,7 @@ from optimizer.evidence.pick import Pick, select_pick
 from optimizer.evidence.splits import Split, combinatorial, walk_forward
 from optimizer.run.problem import JustSearched, Trials, trials_fit
 from optimizer.run.purposes import JUDGE, restore_limits, restore_start, restore_task
-from optimizer.run.search import on_searched_bars, search
+from optimizer.run.runner import on_searched_bars, search
 from optimizer.run.tables import newest_front, require_result
 from optimizer.search.evolution import front_hash
 from optimizer.store import RunStore

@@ -207,7 +207,7 @@ class OnNullMarkets(InStepSetup[NullJob, NullSearch]):
     def build_task(self, job: NullJob) -> "Task":
         """The task on the bars of one market."""
         from optimizer.run.indicator_cache import keeping_rows
-        from optimizer.run.search import on_other_bars
+        from optimizer.run.runner import on_other_bars
 
         made = self.markets.shuffle_market if job.kind == "shuffled" else self.markets.mirror_market
         task = on_other_bars(self.task, made(job.number), self.task.markets.uncut)
@@ -223,7 +223,7 @@ class NullSetup(OnNullMarkets, OneSearchSetup[NullJob, NullSearch]):
         self, jobs: Sequence[NullJob], tasks: "Sequence[Task]"
     ) -> "tuple[Engine, WindowNumbers]":
         """One engine of all markets, each with series of its own."""
-        from optimizer.run.search import engine_apart
+        from optimizer.run.runner import engine_apart
 
         engine, windows = engine_apart(tasks)
         return engine, dict(zip(jobs, windows, strict=True))
@@ -235,7 +235,7 @@ class NullSetup(OnNullMarkets, OneSearchSetup[NullJob, NullSearch]):
 
     def search(self, job: NullJob, task: "Task", problem: "EngineProblem") -> "Asking[NullSearch]":
         """Search one market; its caller evaluates."""
-        from optimizer.run.search import search_again
+        from optimizer.run.runner import search_again
 
         outcome = yield from search_again(task, problem, self.warm_start)
         genomes = outcome.front.genomes

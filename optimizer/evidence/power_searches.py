@@ -41,7 +41,7 @@ from optimizer.formatting import format_count
 from optimizer.run.genes_file import hash_genomes, load_warm_start
 from optimizer.run.problem import Asking, EngineProblem
 from optimizer.run.record import build_identity, build_run_header
-from optimizer.run.search import on_searched_bars
+from optimizer.run.runner import on_searched_bars
 from optimizer.run.task import Task, prepare
 from optimizer.search.breeding import sample_genomes
 from optimizer.search.randomness import stream

@@ -36,7 +36,7 @@ from optimizer.evidence.schedule import (
 from optimizer.goals.objectives import parse_objectives
 from optimizer.run.problem import Asking, EngineProblem, Evaluator, Question, run_in_step
 from optimizer.run.purposes import restore_limits, restore_start
-from optimizer.run.search import engine_apart, on_other_bars
+from optimizer.run.runner import engine_apart, on_other_bars
 from optimizer.run.tables import require_result
 from optimizer.run.task import Task
 from optimizer.schedule import Step, format_days, join_ledgers, plan_steps

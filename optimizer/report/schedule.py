@@ -18,7 +18,7 @@ from optimizer.report.account import Curve
 from optimizer.report.tables import Tables
 from optimizer.run.individuals import build_picks_account
 from optimizer.run.markets import Markets
-from optimizer.run.search import on_searched_bars
+from optimizer.run.runner import on_searched_bars
 from optimizer.search.generation import Floats
 
 FOLD_COLUMNS = ("fold", "searched on", "tested on", "trades", "mean R", "efficiency")

@@ -26,7 +26,7 @@ from optimizer.evidence.judgement import Judgement, find_pick, read_judgement
 from optimizer.evidence.out_of_sample import FEWEST_TRADES
 from optimizer.evidence.schedule import ScheduleRecord
 from optimizer.run.purposes import SIGNAL, recorded_config, restore_task
-from optimizer.run.search import on_other_bars
+from optimizer.run.runner import on_other_bars
 from optimizer.run.tables import require_result
 from optimizer.run.task import Task
 from optimizer.signals.account import END, TradeChain, build_account

@@ -9,7 +9,7 @@ from data.checks import Floats, format_time
 from optimizer.errors import ConfigError
 from optimizer.evidence.schedule import ScheduleRecord, TradedSteps
 from optimizer.evidence.schedule_searches import continue_schedule
-from optimizer.run.search import on_other_bars
+from optimizer.run.runner import on_other_bars
 from optimizer.run.task import Task
 from optimizer.schedule import EnteredTrades, join_ledgers, stitch
 from optimizer.signals.account import ChainAccount, TradeChain, TradedChain

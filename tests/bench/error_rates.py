@@ -37,7 +37,7 @@ from optimizer.evidence.schedule import StepSettings
 from optimizer.evidence.schedule_searches import NullScheduleSetup, StepSetup
 from optimizer.evidence.sharpe import measure_sharpe
 from optimizer.evidence.trials import JudgedTrials, build_daily_columns, count_effective_trials
-from optimizer.run.search import search
+from optimizer.run.runner import search
 from tests.support.judging import make_task
 from tests.support.null_worlds import EDGES, WORLDS, make_world
 

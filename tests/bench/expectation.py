@@ -17,7 +17,7 @@ from optimizer.evidence.folds import FoldSetup, FoldsRecord, build_folds_record
 from optimizer.evidence.null import NullJob, NullSetup
 from optimizer.evidence.pick import Pick, select_pick
 from optimizer.evidence.splits import walk_forward
-from optimizer.run.search import search
+from optimizer.run.runner import search
 from optimizer.run.task import Task
 from tests.bench.error_rates import LENGTH, SETTINGS, make_parser, measure_missing
 from tests.support.judging import make_task

@@ -29,7 +29,7 @@ from optimizer.evidence.null import NULL, NullJob, NullSearch, NullSetup
 from optimizer.evidence.pick import SUM_R, TRADES, compute_strengths, select_pick
 from optimizer.evidence.power import PlantedSearch, PowerRecord
 from optimizer.evidence.power_searches import FIRST_MARKET, build_power_record
-from optimizer.run.search import search
+from optimizer.run.runner import search
 from optimizer.run.task import Task
 from optimizer.store import RunStore
 from tests.bench.error_rates import (

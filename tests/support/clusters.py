@@ -21,7 +21,8 @@ from optimizer.cluster.cluster import Cluster, Made
 from optimizer.cluster.dask_client import Link
 from optimizer.cluster.jobs import JobRequest, Parcel
 from optimizer.errors import WorkersLostError
-from optimizer.run.search import numbered_front
+from optimizer.run.problem import run_alone
+from optimizer.run.runner import number_front
 from optimizer.run.task import local_evaluator
 from optimizer.search.evolution import front_hash
 from tests.support.evidence import make_planted_market
@@ -234,7 +235,7 @@ def run_search(task, evaluation=None):
     problem = evaluation.problem
     problem.keep_trials()
     *_, last = advance(task.search(problem, None, None), problem)
-    front, polished = numbered_front(task, problem, last)
+    front, polished = run_alone(number_front(task, problem, last), problem.engine)
     trials = problem.trials()
     hashed = front_hash(front.genomes, front.objectives)
     bits = trials.genomes.tobytes(), np.asarray(trials.trades).tobytes()

@@ -113,7 +113,7 @@ class InStepSetup(ABC, Generic[Job, Result]):
 
         `ask` evaluates elsewhere; without it an engine of this process does.
         """
-        from optimizer.run.search import evaluate_together
+        from optimizer.run.runner import evaluate_together
 
         tasks = {job: self.build_task(job) for job in jobs}
         if ask is None:
@@ -220,7 +220,7 @@ class OnWindows(OneSearchSetup[int, PartPick]):
 
         It asks as many trades a bar as the whole search, rounded up.
         """
-        from optimizer.run.search import on_other_bars
+        from optimizer.run.runner import on_other_bars
 
         markets, train = self.task.markets, self.trainings[job]
         if not train:
@@ -231,7 +231,7 @@ class OnWindows(OneSearchSetup[int, PartPick]):
 
     def search(self, job: int, task: "Task", problem: "EngineProblem") -> "Asking[PartPick]":
         """Search one training; its caller evaluates."""
-        from optimizer.run.search import search_again
+        from optimizer.run.runner import search_again
 
         if windows := self.windows[job]:
             outcome = yield from search_again(task, problem, self.warm_start)
@@ -246,7 +246,7 @@ class OnWindows(OneSearchSetup[int, PartPick]):
         self, jobs: Sequence[int], tasks: "Sequence[Task]"
     ) -> "tuple[Engine, WindowNumbers]":
         """The engine, for the windows of all jobs; without one a job's own, of no later bars."""
-        from optimizer.run.search import engine_apart
+        from optimizer.run.runner import engine_apart
 
         if self.engine is None and len(jobs) == 1:
             engine, (numbers,) = engine_apart(tasks)

@@ -27,7 +27,7 @@ from optimizer.evidence.jobs.executor import (
 )
 from optimizer.evidence.jobs.workers import Pool, Workers
 from optimizer.run.problem import Answer, Question
-from optimizer.run.search import evaluate_together
+from optimizer.run.runner import evaluate_together
 from optimizer.run.task import Task
 
 _Asked = tuple[Mapping[Any, Question], Future[Sequence[Answer]]]

@@ -33,8 +33,7 @@ from optimizer.evidence.out_of_sample import UNKNOWN, Unseen, add_up, measure_ou
 from optimizer.evidence.returns import daily_returns, list_days
 from optimizer.evidence.sharpe import compute_psr
 from optimizer.evidence.splits import Split, combinatorial, list_paths, walk_forward
-from optimizer.run.runner import Observer, start_run
-from optimizer.run.search import on_other_bars, search
+from optimizer.run.runner import Observer, on_other_bars, search, start_run
 from strategy import Gene, GenomeLayout
 from tests.support.evidence import (
     compute_plain_strength,

@@ -42,7 +42,7 @@ from optimizer.evidence.schedule import NULL_SCHEDULE, STEP, ScheduleRecord, Ste
 from optimizer.evidence.verdict import Verdict
 from optimizer.grades import GRADES
 from optimizer.run.purposes import JUDGE, restore_task
-from optimizer.run.search import on_other_bars
+from optimizer.run.runner import on_other_bars
 from optimizer.store import RunStore
 from optimizer.store.caveats import OPENED
 from optimizer.store.listing import RunSummary, list_runs

@@ -28,7 +28,7 @@ from optimizer.evidence.null import (
 )
 from optimizer.evidence.null_markets import NullMarkets
 from optimizer.evidence.pick import select_pick
-from optimizer.run.search import search
+from optimizer.run.runner import search
 from optimizer.search.randomness import draw_words
 from optimizer.store import RunStore
 from tests.support.evidence import HOUR_NS, counted_bars, make_planted_market

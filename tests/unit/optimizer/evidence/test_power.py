@@ -41,7 +41,7 @@ from optimizer.evidence.power_searches import (
     plant_edge,
 )
 from optimizer.evidence.trials import JudgedTrials, build_daily_columns, count_effective_trials
-from optimizer.run.search import search
+from optimizer.run.runner import search
 from optimizer.store import RunStore
 from tests.support.evidence import make_planted_market
 from tests.support.judging import make_task

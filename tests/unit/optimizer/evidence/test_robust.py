@@ -34,7 +34,7 @@ from optimizer.evidence.robust import (
 )
 from optimizer.evidence.statistic import AGAINST
 from optimizer.goals.near import compute_reach
-from optimizer.run.search import search
+from optimizer.run.runner import search
 from optimizer.search.randomness import draw_words, scale_to_index, scale_to_unit
 from strategy import words as w
 from tests.support.evidence import compute_plain_strength, make_ledger, make_planted_market

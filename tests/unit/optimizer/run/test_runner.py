@@ -19,8 +19,7 @@ from optimizer.run.genes_file import hash_genomes, load_genomes
 from optimizer.run.points import build_grid, importance
 from optimizer.run.problem import Answer, EngineProblem, Judge, Question, judge_together
 from optimizer.run.purposes import JUDGE, restore_task
-from optimizer.run.runner import Observer, resume_run, start_run
-from optimizer.run.search import on_other_bars, search
+from optimizer.run.runner import Observer, on_other_bars, resume_run, search, start_run
 from optimizer.run.tables import newest_front
 from optimizer.search.evolution import front_hash
 from optimizer.store import RunStore, list_runs
