@@ -9,10 +9,10 @@ from pathlib import Path
 from optimizer.config.run_config import TRADES, RunConfig
 from optimizer.errors import ConfigError
 from optimizer.evidence.judgement import choose_member
-from optimizer.run.genes_file import chosen_individual, encode_genome
 from optimizer.run.individuals import prove_one
 from optimizer.run.purposes import REPLAY, restore_front
 from optimizer.run.settings import hold_overlaid, refuse_others
+from optimizer.run.tables import chosen_individual, encode_genome
 from optimizer.run.task import Task, check_genome_fits, prepare
 from optimizer.run.trust import find_trusted
 from optimizer.search.generation import Floats

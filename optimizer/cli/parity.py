@@ -40,8 +40,8 @@ def compare_engines(  # noqa: PLR0913 - one argument a flag
     from engine.replay.certificate import certify
     from optimizer.cli.result import format_fact
     from optimizer.report.summary import describe_replay
-    from optimizer.run.genes_file import chosen_member
     from optimizer.run.purposes import SHOW, restore_front
+    from optimizer.run.tables import chosen_member
     from optimizer.run.task import prepare
     from optimizer.run.trust import find_trusted
     from optimizer.store.result import refuse_red

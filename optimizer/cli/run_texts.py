@@ -38,10 +38,10 @@ from optimizer.evidence.judgement import (
 )
 from optimizer.formatting import describe_formulas, format_count, number
 from optimizer.report.summary import align_outcomes, compare_side_by_side
-from optimizer.run.genes_file import chosen_member
 from optimizer.run.tables import (
     Columns,
     What,
+    chosen_member,
     front_table,
     list_generations,
     list_individuals,

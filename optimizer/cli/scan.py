@@ -98,7 +98,7 @@ def _name_page(text: str | None) -> tuple[str, Path | None]:
 
 def _read_parameters(genes: Path | None, member: int | None) -> dict[str, float]:
     """Parameters of the trend among the genes of an individual; none without a file."""
-    from optimizer.run.genes_file import chosen_individual
+    from optimizer.run.tables import chosen_individual
     from optimizer.trend_scan.params import ScanParams
 
     if genes is None:

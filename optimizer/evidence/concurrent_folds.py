@@ -33,10 +33,10 @@ from optimizer.evidence.jobs.executor import InStepSetup, Job, MachineShare, Par
 from optimizer.evidence.jobs.machine import ThisMachine
 from optimizer.evidence.jobs.workers import JobProcess, Pool, WorkerLostError, Workers, pack
 from optimizer.evidence.judged_run import Plan
-from optimizer.run.genes_file import hash_genomes
 from optimizer.run.problem import Evaluator
 from optimizer.run.record import build_identity
 from optimizer.run.runner import on_searched_bars
+from optimizer.run.tables import hash_genomes
 from optimizer.run.task import Place, Task, TaskEvaluator, local_evaluator
 from optimizer.search.generation import Floats
 from strategy.model import Strategy

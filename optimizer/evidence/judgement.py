@@ -48,8 +48,7 @@ from optimizer.evidence.verdict import (
 )
 from optimizer.formatting import format_count, number
 from optimizer.grades import GRADE_RANKS
-from optimizer.run.genes_file import chosen_member
-from optimizer.run.tables import require_result, resume_command
+from optimizer.run.tables import chosen_member, require_result, resume_command
 from optimizer.store.caveats import JUDGEMENT, OPENED, RunAnswer, describe_gone, mapping_or_empty
 from optimizer.store.payload import OPTIONAL, Payload
 from optimizer.store.result import RunResult, load_result

@@ -38,10 +38,10 @@ from optimizer.evidence.power import (
     fit_curve,
 )
 from optimizer.formatting import format_count
-from optimizer.run.genes_file import hash_genomes, load_warm_start
 from optimizer.run.problem import Asking, EngineProblem
 from optimizer.run.record import build_identity, build_run_header
 from optimizer.run.runner import on_searched_bars
+from optimizer.run.tables import hash_genomes, load_warm_start
 from optimizer.run.task import Task, prepare
 from optimizer.search.breeding import sample_genomes
 from optimizer.search.randomness import stream

@@ -11,7 +11,6 @@ from engine.runtime.machine import available_cores
 from optimizer.config.run_config import RunConfig, format_flag, make_config, overlaid
 from optimizer.config.settings import CostSettings, DataSettings, StrategySettings, WindowSettings
 from optimizer.errors import ConfigError, StoreError
-from optimizer.run.genes_file import hash_genomes, load_warm_start
 from optimizer.run.record import (
     Identity,
     build_identity,
@@ -20,7 +19,7 @@ from optimizer.run.record import (
     require_same_columns,
     tell_changed_columns,
 )
-from optimizer.run.tables import newest_front, require_result
+from optimizer.run.tables import hash_genomes, load_warm_start, newest_front, require_result
 from optimizer.run.task import Task, prepare
 from optimizer.run.trust import (
     confine_places,

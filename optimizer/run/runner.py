@@ -26,7 +26,6 @@ from engine.runtime.compiling.compile_timer import compile_seconds
 from optimizer.config.run_config import RunConfig, names_deciding
 from optimizer.errors import ConfigError, DisturbedError, LostError, StoppedError, StoreError
 from optimizer.formatting import format_count, number
-from optimizer.run.genes_file import hash_genomes, load_warm_start
 from optimizer.run.individuals import Ended, describe_result, prove_front
 from optimizer.run.markets import Markets
 from optimizer.run.problem import (
@@ -49,7 +48,7 @@ from optimizer.run.record import (
     tell_changed_columns,
 )
 from optimizer.run.sources import keep_frames
-from optimizer.run.tables import resume_command
+from optimizer.run.tables import hash_genomes, load_warm_start, resume_command
 from optimizer.run.task import (
     Place,
     Task,

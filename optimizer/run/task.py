@@ -28,12 +28,12 @@ from optimizer.config.settings import CostSettings, check_schedule
 from optimizer.errors import ConfigError
 from optimizer.goals.constraints import check_constraints, parse_constraints
 from optimizer.goals.objectives import Goals, parse_objectives
-from optimizer.run.genes_file import encode_genome
 from optimizer.run.indicator_cache import keeping_rows, row_cache
 from optimizer.run.markets import Markets, load_markets
 from optimizer.run.problem import EngineProblem, Evaluator
 from optimizer.run.remarks import check_money, late_remarks, limit_remarks, question_remarks
 from optimizer.run.sources import require_columns
+from optimizer.run.tables import encode_genome
 from optimizer.schedule import Schedule, list_dates
 from optimizer.search.breeding import sample_genomes
 from optimizer.search.compiling import compile_in_background

@@ -11,7 +11,7 @@ from data.point_in_time import read_dated
 from optimizer.config.run_config import read_toml
 from optimizer.errors import OptimizerError
 from optimizer.forecasts.column import counted_record, read_forecast, read_record
-from optimizer.run.genes_file import read_individuals
+from optimizer.run.tables import read_individuals
 from optimizer.run.trust import keep_columns
 from strategy.errors import StrategyError
 from strategy.files import LARGEST_TEXT, load_strategy

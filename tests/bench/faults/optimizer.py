@@ -326,7 +326,7 @@ DRAWN = (
     ("no-seed", "optimizer/run/record.py",
      '"seed": config.seed,', '"seed": None,',
      "a run forgets to record its seed"),
-    ("hopeful-start", "optimizer/run/genes_file.py",
+    ("hopeful-start", "optimizer/run/tables.py",
      'return hashlib.sha256(genomes.astype("<f8").tobytes()).hexdigest()',
      'return hashlib.sha256(genomes[:1].astype("<f8").tobytes()).hexdigest()',
      "a search that is repeated may begin with other candidates than the run"),

@@ -15,12 +15,11 @@ from optimizer.errors import StoppedError, StoreError
 from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.run import trust
 from optimizer.run.compared import compare_runs
-from optimizer.run.genes_file import hash_genomes, load_genomes
 from optimizer.run.points import build_grid, importance
 from optimizer.run.problem import Answer, EngineProblem, Judge, Question, judge_together
 from optimizer.run.purposes import JUDGE, restore_task
 from optimizer.run.runner import Observer, on_other_bars, resume_run, search, start_run
-from optimizer.run.tables import newest_front
+from optimizer.run.tables import hash_genomes, load_genomes, newest_front
 from optimizer.search.evolution import front_hash
 from optimizer.store import RunStore, list_runs
 from strategy import STRATEGIES
