@@ -42,7 +42,7 @@ def fetch_bars(
     from data import load_bars
     from data.providers import find_provider
     from optimizer.cli.data_tables import print_series
-    from optimizer.run.sources import load_options
+    from optimizer.run.markets import load_options
 
     options = load_options(resolve_config(None, flags))
     kept = replace(options, fetch=replace(options.fetch, may_fetch=False))
@@ -66,7 +66,7 @@ def check_bars(specs: Specs = None, *, flags: dict[str, object], as_json: AnyJso
     """Check whether bars are fit for use: all faults of all sources at once."""
     from data import inspect_source
     from optimizer.cli.data_tables import print_inspected
-    from optimizer.run.sources import load_options, named_specs
+    from optimizer.run.markets import load_options, named_specs
 
     config = resolve_config(None, _merge_specs(specs, flags))
     options = load_options(config)
@@ -98,7 +98,7 @@ def import_files(
     from data.files import is_input, note_input
     from data.save_bars import file_name
     from optimizer.cli.data_tables import describe_bars, list_remarks, print_imported
-    from optimizer.run.sources import load_options, named_specs
+    from optimizer.run.markets import load_options, named_specs
 
     config = resolve_config(None, {**flags, "data": files})
     options, rows = load_options(config), []

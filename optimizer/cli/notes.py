@@ -33,7 +33,6 @@ LOGGERS = (
     "optimizer.run.indicator_cache",
     "optimizer.run.markets",
     "optimizer.run.record",
-    "optimizer.run.sources",
     "optimizer.run.trust",
 )
 """Whose lines a person wants to see."""

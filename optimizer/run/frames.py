@@ -26,7 +26,7 @@ from data.table import LoadOptions, RawTable
 from data.timeframe import DAY_NS
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
-from optimizer.run.sources import load_options
+from optimizer.run.markets import load_options
 
 TIMESTAMP, CLOSE = "timestamp", "close_time"
 

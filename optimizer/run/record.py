@@ -23,7 +23,7 @@ from engine.runtime.machine import versions
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import StoreError
 from optimizer.goals.objectives import Goals
-from optimizer.run.sources import parse_column_file
+from optimizer.run.markets import parse_column_file
 from optimizer.run.task import Task
 from optimizer.search import SEARCH_VERSION
 from optimizer.store import RunStore
@@ -123,7 +123,7 @@ class Identity:
 
 
 def build_identity(task: Task, warm_start: str | None) -> Identity:
-    """Identity of a task; `warm_start` as `genes_file.hash_genomes`."""
+    """Identity of a task; `warm_start` as `tables.hash_genomes`."""
     return Identity(
         settings=task.config.deciding("search"),
         costs=task.config.deciding("costs"),

@@ -10,7 +10,7 @@ from data.timeframe import MINUTE_NS, format_timeframe
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.formatting import format_count, number
-from optimizer.run.sources import LARGEST_RATE
+from optimizer.run.markets import LARGEST_RATE
 from optimizer.search.lattice import Lattice
 from strategy.conditions import OverBars
 from strategy.expressions import Call, Expression, GeneValue, Number, Setting, holds_row

@@ -18,13 +18,23 @@ from typing import TypeVar
 import numpy as np
 
 from data import Bars, Window, parts
+from data.errors import describe_unwritten
 from data.progress import Progress, Watch
+from data.providers import HELD
 from engine.batch import Engine
 from engine.errors import DeviceError
 from engine.out_of_core import Group, evaluate_groups
 from engine.runtime.compiling.compile_timer import compile_seconds
+from optimizer.atomic_write import write_whole
 from optimizer.config.run_config import RunConfig, names_deciding
-from optimizer.errors import ConfigError, DisturbedError, LostError, StoppedError, StoreError
+from optimizer.errors import (
+    ConfigError,
+    DisturbedError,
+    LostError,
+    OptimizerError,
+    StoppedError,
+    StoreError,
+)
 from optimizer.formatting import format_count, number
 from optimizer.run.individuals import Ended, describe_result, prove_front
 from optimizer.run.markets import Markets
@@ -47,7 +57,6 @@ from optimizer.run.record import (
     strategy_file,
     tell_changed_columns,
 )
-from optimizer.run.sources import keep_frames
 from optimizer.run.tables import hash_genomes, load_warm_start, resume_command
 from optimizer.run.task import (
     Place,
@@ -203,6 +212,24 @@ def start_run(config: RunConfig, observer: Observer) -> RunResult:
             change_labels(store.path, add=config.tags)
         job = _Job(task, evaluator, store, warm_start)
         return _search(job, None, observer)
+
+
+def keep_frames(config: RunConfig) -> None:
+    """Write the rows of frames into the folder of runs, from where their run is read later."""
+    for spec in config.data:
+        if not (held := HELD.get(spec)):
+            continue
+        # Only here: few runs are of bars in memory.
+        from data.providers.parquet_file import encode_rows
+
+        path, content = Path(spec.partition(":")[2]), encode_rows(held[-1])
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if path.is_file() and path.read_bytes() == content:
+                continue
+        except OSError as error:
+            raise OptimizerError(describe_unwritten(path, error)) from error
+        write_whole(path, content)
 
 
 def record_bytes(task: Task) -> int:

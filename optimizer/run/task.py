@@ -29,10 +29,9 @@ from optimizer.errors import ConfigError
 from optimizer.goals.constraints import check_constraints, parse_constraints
 from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.run.indicator_cache import keeping_rows, row_cache
-from optimizer.run.markets import Markets, load_markets
+from optimizer.run.markets import Markets, load_markets, require_columns
 from optimizer.run.problem import EngineProblem, Evaluator
 from optimizer.run.remarks import check_money, late_remarks, limit_remarks, question_remarks
-from optimizer.run.sources import require_columns
 from optimizer.run.tables import encode_genome
 from optimizer.schedule import Schedule, list_dates
 from optimizer.search.breeding import sample_genomes

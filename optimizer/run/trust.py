@@ -23,6 +23,7 @@ from data.table import LARGEST_SOURCE_BYTES
 from optimizer.atomic_write import write_whole
 from optimizer.config.run_config import RunConfig, format_flag
 from optimizer.errors import ConfigError, OptimizerError, StoreError
+from optimizer.run.markets import parse_column_file
 from optimizer.run.record import (
     StrategyFile,
     different_lines,
@@ -30,7 +31,6 @@ from optimizer.run.record import (
     recorded_file,
     strategy_file,
 )
-from optimizer.run.sources import parse_column_file
 from optimizer.store import RunStore, find_run
 from optimizer.store.files import COLUMN_FOLDER
 from optimizer.store.store import ONCE

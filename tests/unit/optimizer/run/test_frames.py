@@ -21,8 +21,9 @@ from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.report.trades import build_trades_frame, collect_trades, compute_cost_facts
 from optimizer.run.backtest import build_ledger_table, list_details
+from optimizer.run.markets import load_options
+from optimizer.run.runner import keep_frames
 from optimizer.run.settings import hold_settings
-from optimizer.run.sources import keep_frames, load_options
 from optimizer.run.task import prepare
 from tests.support.commands import write_market
 from tests.support.order_cases import TWO_TARGETS

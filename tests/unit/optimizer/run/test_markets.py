@@ -11,10 +11,9 @@ from data.point_in_time import DatedNumbers
 from engine.batch import Engine
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
-from optimizer.run.markets import Markets, load_markets
+from optimizer.run.markets import Markets, load_markets, with_payments
 from optimizer.run.remarks import check_money, late_remarks
 from optimizer.run.runner import Observer, start_run
-from optimizer.run.sources import with_payments
 from optimizer.run.task import prepare
 from strategy import words as w
 from tests.support.commands import write_market
