@@ -14,15 +14,19 @@ from statistics import NormalDist
 import numpy as np
 
 from data.checks import Floats
-from optimizer.evidence.figures import (
+from optimizer.evidence.returns import Daily, moments, sharpe_ratios
+from optimizer.evidence.statistic import (
+    MOST_DOUBT,
+    Around,
     Figure,
     Number,
+    Statistic,
+    Weighed,
+    choose_side,
     encode_figures,
     find_first_reason,
     make_undefined,
 )
-from optimizer.evidence.returns import Daily, moments, sharpe_ratios
-from optimizer.evidence.statistic import MOST_DOUBT, Around, Statistic, Weighed, choose_side
 
 EULER_GAMMA = 0.5772156649015329
 

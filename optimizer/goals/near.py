@@ -31,12 +31,16 @@ class Neighbourhoods:
     def worst_quarter(self, values: Floats, maximised: Sequence[bool]) -> Floats:
         """Value [P, N] that the worst quarter of each neighbourhood reaches; NaN if infeasible.
 
-        Values [U, N] are those of objectives in their natural sense, NaN where infeasible.
+        It is the ceil(m / 4)-th worst of m that count. Values [U, N] are those of objectives in
+        their natural sense, NaN where infeasible, which is worst.
         """
-        signs = np.where(maximised, 1.0, -1.0)
+        signs, counted = np.where(maximised, 1.0, -1.0), self.is_counted
+        rank = (counted.sum(axis=1) + 3) // 4 - 1
         reached = np.empty((len(self.indices), values.shape[1]))
         for number, column in enumerate((signs * values).T):
-            lowest = lowest_quarter(column[self.indices], self.is_counted)
+            known = np.where(np.isnan(column), -np.inf, column)[self.indices]
+            ranked = np.sort(np.where(counted, known, np.inf), axis=1)
+            lowest = np.take_along_axis(ranked, rank[:, None], axis=1)[:, 0]
             reached[:, number] = np.where(np.isfinite(lowest), signs[number] * lowest, np.nan)
         return reached
 
@@ -73,16 +77,3 @@ def neighbourhoods(layout: GenomeLayout, genomes: Floats) -> Neighbourhoods:
     is_counted = np.empty_like(is_first)
     np.put_along_axis(is_counted, order, is_first, axis=1)
     return Neighbourhoods(distinct, indices, is_counted)
-
-
-def lowest_quarter(values: Floats, is_counted: Flags | None = None) -> Floats:
-    """The ceil(m / 4)-th smallest [P] of m values each, [P, m], or of the counted ones.
-
-    NaN, where infeasible, is lowest; minus infinity where that one is infeasible.
-    """
-    counted = np.ones(values.shape, np.bool_) if is_counted is None else is_counted
-    known = np.where(np.isnan(values), -np.inf, values)
-    ranked = np.sort(np.where(counted, known, np.inf), axis=1)
-    rank = (counted.sum(axis=1) + 3) // 4 - 1
-    lowest: Floats = np.take_along_axis(ranked, rank[:, None], axis=1)[:, 0]
-    return lowest

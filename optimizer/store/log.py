@@ -14,7 +14,7 @@ of its front stay in the record.
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -207,96 +207,6 @@ def create_log(path: Path, header: bytes) -> None:
         append(connection, Chain().link("header", "", header), b"")
 
 
-def read_header(connection: sqlite3.Connection, path: Path) -> bytes:
-    """JSON of the header; StoreError when it is not there or does not match its digest."""
-    with translate_sqlite_errors(path):
-        row = connection.execute(f"SELECT {_FIELDS} FROM record WHERE id = 0").fetchone()
-    try:
-        chain = Chain()
-        chain.add(_read_record(row))
-    except (TypeError, ValueError):
-        chain = Chain()
-    if not chain.list("header"):
-        raise StoreError(f"{path}: the header is damaged, so nothing in this run can be trusted")
-    return chain.records[0].payload
-
-
-def follow(connection: sqlite3.Connection, known: Chain | None = None) -> Chain:
-    """Follow the digests from the header on, without reading a population.
-
-    Of a `known` chain with its last record unchanged, only later records are read.
-    """
-    is_known = known is not None and known.records and _has_tail(connection, known)
-    chain = known.copy() if known is not None and is_known else Chain()
-    query = f"SELECT {_FIELDS} FROM record WHERE id >= ? ORDER BY id"
-    try:
-        for row in connection.execute(query, (len(chain.records),)):
-            chain.add(_read_record(row))
-    except sqlite3.Error as error:
-        chain.broken = f"record {len(chain.records)} cannot be read ({error})"
-    except ValueError as error:
-        chain.broken = str(error)
-    return chain
-
-
-def recover(connection: sqlite3.Connection, chain: Chain, noted: Owner | None) -> Recovery:
-    """Find the newest generation to go on from.
-
-    StoreError when generations were recorded and none of them can be used.
-    """
-    losses: list[str] = []
-    is_further = noted is not None and noted.generation >= len(chain.generations)
-    if is_further or chain.result is None:
-        losses += (line for line in chain.find_losses(noted) if line != UNCOUNTED)
-    for record in reversed(chain.generations):
-        try:
-            return Recovery(chain, load_generation(connection, record), tuple(losses))
-        except ValueError as error:
-            losses.append(f"{record}: {error}")
-    is_begun = noted is None or noted.generation > NO_GENERATION
-    if losses and (is_begun or chain.generations):
-        raise StoreError(
-            "no recorded generation can be used: " + "; ".join(losses[:3]) + ": start a new run"
-        )
-    return Recovery(chain, None, tuple(losses))
-
-
-def load_generation(connection: sqlite3.Connection, record: Record) -> Generation:
-    """A whole generation; ValueError names why it cannot be had."""
-    recorded = RecordedGeneration.decode(record.payload)
-    return recorded.restore(int(record.name), record.whole, read_body(connection, record))
-
-
-def list_summaries(
-    connection: sqlite3.Connection, records: Sequence[Record]
-) -> Iterator[GenerationSummary]:
-    """Summaries of generations; ValueError at an unreadable one."""
-    sizes = read_sizes(connection, records[0].id) if records else {}
-    for record in records:
-        try:
-            recorded = RecordedGeneration.decode(record.payload)
-            yield recorded.summarise(int(record.name), sizes[record.id])
-        except ValueError as error:
-            raise ValueError(f"{record}: {error}") from None
-
-
-def list_generation_problems(
-    connection: sqlite3.Connection, chain: Chain, least: str
-) -> Iterator[str]:
-    """Problems of populations, a line each, found by reading all of them.
-
-    `least` is the extent that every generation has at least, one of `KEPT`.
-    """
-    for record in chain.generations:
-        is_newest = record is chain.generations[-1]
-        try:
-            recorded = RecordedGeneration.decode(record.payload)
-            body = read_body(connection, record)
-            recorded.read_columns(record.whole, body, "whole" if is_newest else least)
-        except ValueError as error:
-            yield f"{record}: {error}"
-
-
 def read_body(connection: sqlite3.Connection, record: Record) -> bytes:
     """Present body of a record; ValueError if it cannot be read."""
     try:
@@ -307,12 +217,6 @@ def read_body(connection: sqlite3.Connection, record: Record) -> bytes:
         raise ValueError("its population is missing")
     body: bytes = row[0]
     return body
-
-
-def read_sizes(connection: sqlite3.Connection, start: int) -> dict[int, int]:
-    """Bytes of the body of each generation from a place on, by its place; none is read."""
-    query = "SELECT id, LENGTH(body) FROM record WHERE kind = 'generation' AND id >= ?"
-    return {place: size or 0 for place, size in connection.execute(query, (start,))}
 
 
 def append(connection: sqlite3.Connection, record: Record, body: bytes) -> None:
@@ -338,13 +242,6 @@ def _read_record(row: Sequence[Any]) -> Record:
     return Record(*row)
 
 
-def _has_tail(connection: sqlite3.Connection, known: Chain) -> bool:
-    """True if the last record of a chain stands unchanged."""
-    last = known.records[-1]
-    row = connection.execute("SELECT chain FROM record WHERE id = ?", (last.id,)).fetchone()
-    return row is not None and row[0] == last.chain
-
-
 class Reader:
     """The log of a run's directory, open for reading.
 
@@ -363,7 +260,7 @@ class Reader:
         self._noted: Owner | None = None
         self._is_followed = False
         try:
-            self.payload = read_header(self._connection, self.database)
+            self.payload = self._read_header()
             self._form, self.header = _split_header(self.payload, self.database)
         except BaseException:
             self._connection.close()
@@ -400,9 +297,28 @@ class Reader:
             return self._follow(known)
 
     def recover(self) -> Recovery:
-        """Generation from which the run can be taken up, from `log.recover`."""
+        """The newest generation to go on from.
+
+        StoreError when generations were recorded and none of them can be used.
+        """
         with self._reading():
-            return recover(self._connection, self._follow(), self._noted)
+            chain, noted, losses = self._follow(), self._noted, list[str]()
+            is_further = noted is not None and noted.generation >= len(chain.generations)
+            if is_further or chain.result is None:
+                losses += (line for line in chain.find_losses(noted) if line != UNCOUNTED)
+            for record in reversed(chain.generations):
+                try:
+                    return Recovery(chain, self._load(record), tuple(losses))
+                except ValueError as error:
+                    losses.append(f"{record}: {error}")
+            is_begun = noted is None or noted.generation > NO_GENERATION
+            if losses and (is_begun or chain.generations):
+                raise StoreError(
+                    "no recorded generation can be used: "
+                    + "; ".join(losses[:3])
+                    + ": start a new run"
+                )
+            return Recovery(chain, None, tuple(losses))
 
     def find_losses(self) -> tuple[str, ...]:
         """Losses of records, a line each, first those noticed by an owner."""
@@ -420,13 +336,23 @@ class Reader:
 
     def generations(self, start: int = 0) -> tuple[GenerationSummary, ...]:
         """Summaries of all generations from a number on that can be trusted, oldest first."""
+        query = "SELECT id, LENGTH(body) FROM record WHERE kind = 'generation'"
+        summaries = []
         with self._reading():
-            return tuple(list_summaries(self._connection, self._follow().generations[start:]))
+            sizes = dict(self._connection.execute(query))
+            for record in self._follow().generations[start:]:
+                try:
+                    recorded = RecordedGeneration.decode(record.payload)
+                    size = sizes[record.id] or 0
+                    summaries.append(recorded.summarise(int(record.name), size))
+                except ValueError as error:
+                    raise ValueError(f"{record}: {error}") from None
+        return tuple(summaries)
 
     def generation(self, number: int) -> Generation:
         """A whole generation; StoreError when it was not recorded, not kept, or is damaged."""
         with self._reading(f"{self.path.name}, generation {number}"):
-            return load_generation(self._connection, self._find_generation(number))
+            return self._load(self._find_generation(number))
 
     def front(self, number: int) -> Population:
         """Feasible individuals of a generation that none dominates, in order of survival.
@@ -479,7 +405,16 @@ class Reader:
             lines = [f"database: {line}" for line in check_integrity(self._connection)]
             chain = self._follow()
             lines.extend(chain.find_losses(self._noted))
-            lines.extend(list_generation_problems(self._connection, chain, LEAST[self.keep]))
+            for record in chain.generations:
+                is_newest = record is chain.generations[-1]
+                least = "whole" if is_newest else LEAST[self.keep]
+                try:
+                    body = read_body(self._connection, record)
+                    RecordedGeneration.decode(record.payload).read_columns(
+                        record.whole, body, least
+                    )
+                except ValueError as error:
+                    lines.append(f"{record}: {error}")
             for record in chain.records:
                 try:
                     record.value  # noqa: B018
@@ -501,9 +436,45 @@ class Reader:
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         if self._followed is None or self._followed[0] != version:
             before = self._followed[1] if self._followed else known
-            self._followed = version, follow(self._connection, before)
+            self._followed = version, self._follow_on(before or Chain())
         self._is_followed = True
         return self._followed[1]
+
+    def _follow_on(self, known: Chain) -> Chain:
+        """The chain without any population: all records, or those behind an unchanged chain."""
+        query = f"SELECT {_FIELDS} FROM record WHERE id >= ? ORDER BY id"
+        chain = Chain()
+        if known.records:
+            last = "SELECT chain FROM record WHERE id = ?"
+            row = self._connection.execute(last, (len(known.records) - 1,)).fetchone()
+            chain = known.copy() if row is not None and row[0] == known.tail else chain
+        try:
+            for row in self._connection.execute(query, (len(chain.records),)):
+                chain.add(_read_record(row))
+        except sqlite3.Error as error:
+            chain.broken = f"record {len(chain.records)} cannot be read ({error})"
+        except ValueError as error:
+            chain.broken = str(error)
+        return chain
+
+    def _load(self, record: Record) -> Generation:
+        """A whole generation; ValueError names why it cannot be had."""
+        recorded = RecordedGeneration.decode(record.payload)
+        return recorded.restore(int(record.name), record.whole, read_body(self._connection, record))
+
+    def _read_header(self) -> bytes:
+        """JSON of the header; StoreError when it is not there or does not match its digest."""
+        with translate_sqlite_errors(self.database):
+            query = f"SELECT {_FIELDS} FROM record WHERE id = 0"
+            row = self._connection.execute(query).fetchone()
+        with suppress(TypeError, ValueError):
+            chain = Chain()
+            chain.add(_read_record(row))
+            if chain.list("header"):
+                return chain.records[0].payload
+        raise StoreError(
+            f"{self.database}: the header is damaged, so nothing in this run can be trusted"
+        )
 
     @contextmanager
     def _reading(self, what: object = "") -> Iterator[None]:

@@ -18,7 +18,6 @@ from engine.runtime.shortage import relieve_shortage
 from optimizer.config.run_config import RunConfig
 from optimizer.evidence import concurrent_folds
 from optimizer.evidence.concurrent_folds import SpareCores, search_folds
-from optimizer.evidence.figures import Figure
 from optimizer.evidence.folds import (
     FoldSetup,
     build_folds_record,
@@ -33,6 +32,7 @@ from optimizer.evidence.out_of_sample import UNKNOWN, Unseen, add_up, measure_ou
 from optimizer.evidence.returns import daily_returns, list_days
 from optimizer.evidence.sharpe import compute_psr
 from optimizer.evidence.splits import Split, combinatorial, list_paths, walk_forward
+from optimizer.evidence.statistic import Figure
 from optimizer.run.runner import Observer, on_other_bars, search, start_run
 from strategy import Gene, GenomeLayout
 from tests.support.evidence import (

@@ -14,7 +14,6 @@ from optimizer.evidence import power_searches
 from optimizer.evidence.checkpoint import Checkpoint
 from optimizer.evidence.cscv import build_cscv_record, compare_halves
 from optimizer.evidence.expectation import AccountPart, add_year, expect, expect_year
-from optimizer.evidence.figures import Figure
 from optimizer.evidence.null import NULL, NullJob, NullSearch, NullSetup
 from optimizer.evidence.null_markets import NullMarkets
 from optimizer.evidence.out_of_sample import UNKNOWN, Unseen
@@ -40,6 +39,7 @@ from optimizer.evidence.power_searches import (
     build_power_record,
     plant_edge,
 )
+from optimizer.evidence.statistic import Figure
 from optimizer.evidence.trials import JudgedTrials, build_daily_columns, count_effective_trials
 from optimizer.run.runner import search
 from optimizer.store import RunStore

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from optimizer.errors import ConfigError, StoreError
 from optimizer.evidence import holdout
 from optimizer.evidence.betting import Tally, tally
-from optimizer.evidence.figures import Figure, make_undefined
 from optimizer.evidence.holdout import LOOKS, list_bar_ranges, record_looks
 from optimizer.evidence.jobs.executor import PartPick
 from optimizer.evidence.judgement import read_judgement
@@ -26,7 +25,7 @@ from optimizer.evidence.pick import ask_pick, choose_member, compute_strength, r
 from optimizer.evidence.robust import CHECKS
 from optimizer.evidence.schedule import StepSettings, TradedSteps
 from optimizer.evidence.schedule_searches import StepSetup, choose_picks
-from optimizer.evidence.statistic import Around
+from optimizer.evidence.statistic import Around, Figure, make_undefined
 from optimizer.evidence.verdict import Facts, ScheduleFacts, decide
 from optimizer.grades import GRADES
 from optimizer.run.problem import run_alone
