@@ -42,7 +42,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from optimizer.agreement.calls import agree
+    from optimizer.agreement.agreement import agree
     from optimizer.api import (
         backtest,
         evolve,
@@ -56,7 +56,8 @@ if TYPE_CHECKING:
         ui,
         watch,
     )
-    from optimizer.nulls.calls import null_judge, null_markets
+    from optimizer.nulls.folder import null_markets
+    from optimizer.nulls.judge import null_judge
 
 __all__ = [
     "agree",
@@ -75,7 +76,9 @@ __all__ = [
     "watch",
 ]
 
-ROOMS = {"agree": "agreement.calls", "null_judge": "nulls.calls", "null_markets": "nulls.calls"}
+ROOMS = {
+    "agree": "agreement.agreement", "null_judge": "nulls.judge", "null_markets": "nulls.folder",
+}  # fmt: skip
 """Files of calls that are not in `api`."""
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

@@ -17,12 +17,10 @@ from typer.exceptions import TyperException
 from optimizer.cli.app import app, explain_wrong_use
 from optimizer.cli.flags import ASKED_FOR_ALL
 from optimizer.cli.notes import (
-    LOGGERS,
     STOPPED,
     handle_signals,
     interrupt_again,
     keep_for_json,
-    note,
     prepare_streams,
     relay_logs,
     stop_now,
@@ -85,7 +83,7 @@ def _run(arguments: list[str], *, is_ours: bool) -> int:
             keep_for_json("--json" in given),
             handle_signals(stop_now),
             interrupt_again(),
-            relay_logs(LOGGERS, note),
+            relay_logs(),
         ):
             if given == ["--version"]:
                 # Only here, because it imports much.

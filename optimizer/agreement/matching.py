@@ -17,24 +17,39 @@ MOST_DECIMALS, LAST_BITS = 10, 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class TradeList:
-    """Trades of another program [K], in the order of their entries."""
+class TradeColumns:
+    """Trades [K] of a list or of a ledger."""
 
-    number: tuple[str, ...]  # [K] as the list counts them
+    number: npt.NDArray[np.str_]  # [K] as the list or the ledger counts them
     side: Ints  # [K] 1 for a long and -1 for a short
-    entry_ns: Ints  # [K] UTC where `is_zoned`, else on the list's clock
-    exit_ns: Ints  # [K]; `NO_TIME` where the list has none
     entry: Floats  # [K] price
     exit: Floats  # [K] price; NaN where the list has none
-    is_open: Flags  # [K] still open at the end of the list, as far as it says so
+    is_open: Flags  # [K] not ended, as far as a list says so: compared by its entry alone
+
+    def __len__(self) -> int:
+        return len(self.side)
+
+    def keep(self, is_kept: Flags | Ints) -> Self:
+        """Some of them, by flags [K] or by their places."""
+        columns: Any = {
+            field.name: value[is_kept]
+            for field in fields(self)
+            if isinstance(value := getattr(self, field.name), np.ndarray)
+        }
+        return replace(self, **columns)
+
+
+@dataclass(frozen=True, eq=False)
+class TradeList(TradeColumns):
+    """Trades of another program [K], in the order of their entries."""
+
+    entry_ns: Ints  # [K] UTC where `is_zoned`, else on the list's clock
+    exit_ns: Ints  # [K]; `NO_TIME` where the list has none
     is_zoned: bool  # whether its times name their zone
     read_as: Mapping[str, str]  # meaning to the name of the column
     program: str = "TradingView"
     # Whether each part of a position that leaves on its own is a trade of its own.
     has_parts: bool = True
-
-    def __len__(self) -> int:
-        return len(self.side)
 
     @property
     def unit(self) -> float:
@@ -44,15 +59,6 @@ class TradeList:
             if (np.abs(np.round(prices, decimals) - prices) <= LAST_BITS * np.abs(prices)).all():
                 return float(f"1e-{decimals}")
         return 0.0
-
-    def take(self, rows: "npt.NDArray[np.intp]") -> "TradeList":
-        """Some of its trades, by their places."""
-        columns: Any = {
-            field.name: value[rows]
-            for field in fields(self)
-            if isinstance(value := getattr(self, field.name), np.ndarray)
-        }
-        return replace(self, number=tuple(self.number[row] for row in rows), **columns)
 
 
 BEFORE, AFTER, NO_BAR = -1, -2, -3
@@ -65,24 +71,11 @@ AT_AN_OPEN = tuple(REASONS.index(name) for name in ("signal", "reverse"))
 
 
 @dataclass(frozen=True, eq=False)
-class PlacedTrades:
+class PlacedTrades(TradeColumns):
     """Trades [K] in numbers of bars and in prices."""
 
-    number: npt.NDArray[np.str_]  # [K] as the list or the ledger counts them
-    side: Ints  # [K] 1 for a long and -1 for a short
     entry_bar: Ints  # [K]
     exit_bar: Ints  # [K]
-    entry: Floats  # [K]
-    exit: Floats  # [K]
-    is_open: Flags  # [K] not ended: compared by its entry alone
-
-    def __len__(self) -> int:
-        return len(self.side)
-
-    def keep(self, is_kept: Flags | Ints) -> Self:
-        """Some of them, by flags [K] or by their places."""
-        kept: Any = {field.name: getattr(self, field.name)[is_kept] for field in fields(self)}
-        return replace(self, **kept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,13 +91,13 @@ def place_trades(listed: TradeList, bars: Bars, zone: LocalZone | None) -> Place
     A time that its clock never shows, or shows twice, is refused.
     """
     return PlacedTrades(
-        np.array(listed.number),
+        listed.number,
         listed.side,
-        find_bars(find_utc(listed, listed.entry_ns, zone), bars),
-        find_bars(find_utc(listed, listed.exit_ns, zone), bars),
         listed.entry,
         listed.exit,
         listed.is_open,
+        find_bars(find_utc(listed, listed.entry_ns, zone), bars),
+        find_bars(find_utc(listed, listed.exit_ns, zone), bars),
     )
 
 
@@ -151,11 +144,11 @@ def list_ours(ledger: Ledger, *, has_parts: bool) -> Ours:
     ours = Ours(
         places.astype(np.str_),
         ledger.side[places].astype(np.int64),
-        ledger.entry_bar[places],
-        exit_bar,
         ledger.entry[places],
         exit_price,
         reason == END,
+        ledger.entry_bar[places],
+        exit_bar,
         np.isin(reason, AT_AN_OPEN),
     )
     return ours.keep(order)

@@ -50,7 +50,7 @@ def read_trade_list(
     for table in tables:
         if (listed := _read_table(table, prices, market, where)) is not None:
             _refuse_unknown(listed, where)
-            return listed.take(np.lexsort((listed.exit_ns, listed.entry_ns)))
+            return listed.keep(np.lexsort((listed.exit_ns, listed.entry_ns)))
     raise _refuse_tables(tables, where)
 
 
@@ -73,7 +73,7 @@ def _refuse_unknown(listed: TradeList, where: str) -> None:
     """Refuse trades without the time or the price of their entry."""
     is_unknown = (listed.entry_ns == NO_TIME) | ~np.isfinite(listed.entry)
     if is_unknown.any():
-        numbers = [listed.number[k] for k in np.flatnonzero(is_unknown)]
+        numbers = listed.number[is_unknown].tolist()
         shown = list_some(numbers[:MOST_NAMED], len(numbers))
         raise ConfigError(
             f"{where}: has no time or no price of the entry of "
@@ -170,20 +170,19 @@ def _read_rows(table: Table, form: ListForm, where: str) -> TradeList:
 
     entered, left = read(form.entry_time, read_times), read(form.exit_time, read_times)
     read_positive = partial(read_prices, low=0.0, high=np.inf)
-    count = len(table.rows)
     is_short = [form.is_short(cell) for cell in _find_cells(table, form.side)]
     is_open = np.array([form.is_open(cell) for cell in _find_cells(table, form.open)])
     read_as = {
         name: getattr(form, name) for name in ("side", "entry_time", "exit_time", "entry", "exit")
     }
     return TradeList(
-        tuple(map(str, range(1, count + 1))),
+        np.arange(1, len(table.rows) + 1).astype(np.str_),
         np.where(is_short, -1, 1),
-        entered.time_ns,
-        left.time_ns,
         read(form.entry, read_positive),
         read(form.exit, read_positive),
         is_open | (left.time_ns == NO_TIME),
+        entered.time_ns,
+        left.time_ns,
         entered.is_zoned,
         read_as,
         form.program,
@@ -476,13 +475,13 @@ def _build_pairs(
     exit_price = np.where(has_exit, prices[last], np.nan)
     says_open = [any(column[row].casefold() in OPEN for column in signals) for row in exits]
     return TradeList(
-        tuple(rows),
+        np.array(list(rows)),
         np.array([meanings[cells[row]].side for row in entries], np.int64),
-        times.time_ns[entries],
-        exit_ns,
         prices[entries],
         exit_price,
         ~has_exit | np.array(says_open) | (exit_ns == NO_TIME) | np.isnan(exit_price),
+        times.time_ns[entries],
+        exit_ns,
         times.is_zoned,
         read_as,
     )

@@ -75,7 +75,7 @@ def compare_trades(  # noqa: PLR0913 - one argument a flag
     TradingView's list of trades in any language, freqtrade's backtest result, stats._trades of
     backtesting.py as CSV. Exit code: 0 all trades are equal, 1 some are not.
     """
-    from optimizer.agreement.calls import agree
+    from optimizer.agreement.agreement import agree
 
     agreement = agree(
         trades,

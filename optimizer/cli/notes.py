@@ -10,7 +10,7 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from types import FrameType
 from typing import TYPE_CHECKING, TextIO
@@ -20,21 +20,7 @@ from optimizer.printable import printable
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-LOGGERS = (
-    "data.vendor",
-    "engine.runtime.compiling.forms",
-    "engine.runtime.compiling.loops",
-    "optimizer.forecasts.column",
-    "optimizer.evidence.concurrent_folds",
-    "optimizer.evidence.judgement",
-    "optimizer.store.store",
-    "optimizer.store.writer",
-    "optimizer.cluster.cluster",
-    "optimizer.run.indicator_cache",
-    "optimizer.run.markets",
-    "optimizer.run.record",
-    "optimizer.run.trust",
-)
+LOGGERS = ("data", "engine", "optimizer")
 """Whose lines a person wants to see."""
 
 QUOTED = r"""\$?'[^']*'(?:"'"'[^']*')*"""
@@ -56,10 +42,10 @@ SENT_AGAIN_S = 0.01
 
 
 @contextlib.contextmanager
-def relay_logs(loggers: Sequence[str], tell: Callable[[str], None]) -> Iterator[None]:
-    """Hand on each line of some logs until the context ends."""
-    handler = _Teller(tell)
-    watched = [logging.getLogger(name) for name in loggers]
+def relay_logs() -> Iterator[None]:
+    """Show each line of our logs as a note until the context ends."""
+    handler = _Notes()
+    watched = [logging.getLogger(name) for name in LOGGERS]
     before = [logger.level for logger in watched]
     for logger in watched:
         logger.addHandler(handler)
@@ -72,19 +58,18 @@ def relay_logs(loggers: Sequence[str], tell: Callable[[str], None]) -> Iterator[
             logger.setLevel(level)
 
 
-class _Teller(logging.Handler):
-    """Hands lines on; marked ones only once."""
+class _Notes(logging.Handler):
+    """Shows lines as notes; marked ones only once."""
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._tell = tell
         self._shown_lines: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Hand on one line."""
+        """Show one line."""
         line = record.getMessage()
         if not (hasattr(record, "is_once") and line in self._shown_lines):
-            self._tell(line)
+            note(line)
         self._shown_lines.add(line)
 
 

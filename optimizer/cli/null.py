@@ -7,9 +7,8 @@ from optimizer.atomic_write import write_output
 from optimizer.cli.console import print_json, stdout
 from optimizer.cli.flags import Sectioned, argument, config_flags, option
 from optimizer.cli.shared import AsJson, command_group
-from optimizer.config.run_config import resolve_config
+from optimizer.config.run_config import EXPORTED, resolve_config
 from optimizer.errors import ConfigError
-from optimizer.nulls.calls import EXPORTED
 
 app = command_group("Test the search of any program for luck, on copies of its bars.")
 
@@ -46,7 +45,7 @@ def export_null_markets(
     better; then null judge says whether the real one stands out. Which one it is stands in a
     sealed file. The seal is no lock: do not compare the files with your bars.
     """
-    from optimizer.nulls.calls import null_markets
+    from optimizer.nulls.folder import null_markets
 
     *data, path = words
     if not data:
@@ -83,7 +82,7 @@ def judge_null_results(
     Each other search that is judged with the folder makes p larger. Copies that null export --more
     adds are searched too, and all results judged again, as often as one likes.
     """
-    from optimizer.nulls.calls import null_judge
+    from optimizer.nulls.judge import null_judge
 
     verdict = null_judge(folder, results)
     if page is not None:

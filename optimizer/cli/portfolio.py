@@ -80,8 +80,7 @@ def join_members(  # noqa: PLR0913 - one argument a flag
     asked = {name: getattr(limits, name) for name in names} | {"risk": risk}
     programs = {}
     if platform is not None:
-        from optimizer.portfolios.portfolio import parse_portfolio
-        from optimizer.portfolios.programs import build_component_programs
+        from optimizer.portfolios.portfolio import build_component_programs, parse_portfolio
 
         # Words that a platform lacks are refused before any work.
         programs = build_component_programs(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from optimizer.cli.console import stdout
 from optimizer.cli.flags import option
-from optimizer.cli.notes import handle_signals, note, relay_logs
+from optimizer.cli.notes import handle_signals, note
 from optimizer.cli.shared import Runs, explain_missing, single_command
 
 app = single_command()
@@ -16,9 +16,6 @@ POLITE = 10
 """Niceness: a search on the same cores comes first."""
 
 MOST_PORT = 65_535
-
-CROWDED = "optimizer.viewing.serving"
-"""The log of connections, a line a minute of a kind."""
 
 
 @app.command("ui")
@@ -51,5 +48,5 @@ def serve_runs(
     def end(_received: int, _frame: FrameType | None) -> None:
         server.stop()
 
-    with handle_signals(end), relay_logs((CROWDED,), note):
+    with handle_signals(end):
         server.run()

@@ -53,6 +53,12 @@ TRADES = (
 )
 """Knobs that decide trades, and where they are computed."""
 
+EXPORTED = (
+    *(name for name in DataSettings.model_fields if name not in ("data", "finer", "column_file")),
+    *("start", "end", "seed", "null_keep"),
+)
+"""Knobs of null markets that are written, beside where the bars are."""
+
 JUDGED = (*(name for name in EvidenceSettings.model_fields if name != "judge"), *OF_MACHINE)
 """Knobs of a judgement, beside where the bars are."""
 

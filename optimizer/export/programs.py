@@ -28,11 +28,8 @@ ENDINGS = {
 def build_program(task: Task, genome: Floats, title: str, platform: str) -> str:
     """The text of a program that trades a genome [G], legal, by another platform's engine.
 
-    `title` names the member, `platform` is a name of `ENDINGS`.
-
-    Raises:
-        ConfigError: When the strategy does what the platform cannot say.
-        StrategyError: When the platform is unknown, or the member's switches leave no entry.
+    `title` names the member, `platform` is a name of `ENDINGS`. A strategy that does what the
+    platform cannot say is a ConfigError.
     """
     member = _describe_member(task, genome, title, platform)
     return (
@@ -43,12 +40,7 @@ def build_program(task: Task, genome: Floats, title: str, platform: str) -> str:
 def build_schedule_program(
     task: Task, rows: Sequence[ScheduleStep], title: str, platform: str
 ) -> str:
-    """The same of the picks of a schedule, in the order of time, each from its date on.
-
-    Raises:
-        ConfigError: When no step has a pick, or the platform lacks a part that one of them uses.
-        StrategyError: When the platform is unknown.
-    """
+    """The same of the picks of a schedule, in the order of time, each from its date on."""
     steps = [
         ExportedStep(
             row.date_ns,

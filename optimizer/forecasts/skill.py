@@ -73,13 +73,7 @@ class Skill(Payload):
 
 
 def measure_skill(fitted: Fitted, model: str, horizon: int) -> Skill:
-    """Judge forecasts by what came, as the only ones on these bars.
-
-    Args:
-        fitted: Forecasts with their rivals.
-        model: Its name, which is no rival of itself.
-        horizon: Bars ahead.
-    """
+    """Judge forecasts by what came, as the only ones on these bars; no model is its own rival."""
     samples = fitted.samples
     is_judged = ~np.isnan(fitted.values) & ~np.isnan(samples.target)
     others = (np.zeros(len(fitted.values)), fitted.means, fitted.lines)

@@ -8,28 +8,32 @@ can open it, and can compare the files with the bars.
 
 import base64
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from data.bars import Bars, Window
 from data.checks import VALUES
 from data.files import taking_turns
 from data.load import load_bars
+from data.plain import takes_plain
 from data.save_bars import FORMS, write_foreign
 from data.table import LoadOptions
 from optimizer.atomic_write import write_whole
+from optimizer.config.run_config import EXPORTED, RunConfig, list_types
 from optimizer.errors import ConfigError, StoreError
 from optimizer.evidence.null import Kind
 from optimizer.evidence.null_markets import Keep, NullMarkets
+from optimizer.run.markets import load_series
+from optimizer.run.settings import hold_settings
 from optimizer.store.payload import Payload, decode, encode, sha256
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from optimizer.config.run_config import RunConfig
+NULL: Mapping[str, object] = {**list_types(("data", *EXPORTED)), "bars": object}
 
 MANIFEST, SEAL, LOOKS = "markets.json", "sealed.txt", "looks.json"
 
@@ -89,7 +93,7 @@ class NullFolder:
 
     @classmethod
     def open(cls, path: Path) -> "NullFolder":
-        """Open a folder that `export_markets` finished."""
+        """Open a folder that `null_markets` finished."""
         if not (path / MANIFEST).is_file():
             raise ConfigError(
                 f"{path}: has no {MANIFEST}; null export DATA {path} makes a folder of markets"
@@ -147,16 +151,55 @@ class NullFolder:
         return lines[1 : 1 + len(self.manifest.batches)]
 
 
-def export_markets(
-    path: Path,
-    config: "RunConfig",
-    count: int,
+@takes_plain(ConfigError, NULL)
+def null_markets(
+    folder: str | Path,
     *,
-    form: str = "csv",
+    count: int = 19,
+    more: int | None = None,
     is_mirrored: bool = False,
+    form: Literal["csv", "parquet", "freqtrade", "tradingview"] = "csv",
     symbol: str | None = None,
+    **settings: object,
 ) -> NullFolder:
-    """Write copies of each kind and the real market, in a drawn order; as `null_markets`."""
+    """Write copies of bars without an edge, and the real ones among them, under neutral names.
+
+    Args:
+        folder: New folder; with `more` that of an earlier call on the same bars.
+        count: Copies of each kind.
+        more: Copies of each kind to add.
+        is_mirrored: Whether there are mirrored copies beside shuffled ones.
+        form: Program whose files are written.
+        symbol: Name of the market in the files, such as ``BTC/USDT``; None for its own.
+        settings: Which bars, such as ``data=["bars"]``, or ``bars`` as of `evolve`, ``start``,
+            ``end``, ``seed`` and ``null_keep``.
+
+    Returns:
+        The folder: ``markets`` are the names, ``frames(name)`` the bars of one by symbol.
+
+    Raises:
+        ConfigError: When a setting is wrong, the folder is in use, or the bars are others.
+        DataError: When bars cannot be read or written.
+    """
+    path = Path(folder)
+    with hold_settings(settings, "null_markets") as config:
+        if more is not None:
+            return _add_markets(path, config, more, symbol)
+        return _export_markets(path, config, count, symbol, form, is_mirrored=is_mirrored)
+
+
+def read_json(path: Path) -> object:
+    """JSON of a file in the folder."""
+    try:
+        return decode(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{path}: cannot be read ({error})") from None
+
+
+def _export_markets(
+    path: Path, config: RunConfig, count: int, symbol: str | None, form: str, *, is_mirrored: bool
+) -> NullFolder:
+    """Write copies of each kind and the real market, in a drawn order."""
     _check_count(count)
     if form not in FORMS:
         raise ConfigError(f"form '{form}' is unknown; there are {', '.join(FORMS)}")
@@ -172,10 +215,8 @@ def export_markets(
     return _add_batch(NullFolder(path, manifest), markets, real, count)
 
 
-def add_markets(
-    path: Path, config: "RunConfig", count: int, *, symbol: str | None = None
-) -> NullFolder:
-    """Write further copies of each kind, as `null_markets`; seed and rhythm are the folder's."""
+def _add_markets(path: Path, config: RunConfig, count: int, symbol: str | None) -> NullFolder:
+    """Write further copies of each kind; seed and rhythm are the folder's."""
     NullFolder.open(path)
     series, windows = _load_markets(config, symbol)
     with taking_turns(path):
@@ -191,26 +232,15 @@ def add_markets(
         return _add_batch(folder, markets, (), count)
 
 
-def read_json(path: Path) -> object:
-    """JSON of a file in the folder."""
-    try:
-        return decode(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise StoreError(f"{path}: cannot be read ({error})") from None
-
-
 def _check_count(count: int) -> None:
     if not 1 <= count <= MOST_COPIES:
         raise ConfigError(f"--count and --more: from 1 to {MOST_COPIES:,} copies, got {count}")
 
 
 def _load_markets(
-    config: "RunConfig", symbol: str | None
+    config: RunConfig, symbol: str | None
 ) -> tuple[tuple[Bars, ...], tuple[Window, ...]]:
     """Series and the window of each that may move."""
-    # Only here: opening a folder must not load all readers of bars.
-    from optimizer.run.markets import load_series
-
     series = load_series(config)
     if symbol is not None:
         if len(series) > 1:

@@ -17,6 +17,7 @@ from typing import Literal
 
 from data.errors import list_some
 from data.files import taking_turns
+from data.plain import takes_plain
 from data.shell import write_command
 from optimizer.atomic_write import write_whole
 from optimizer.config.run_config import read_page
@@ -60,19 +61,37 @@ class NullVerdict(Payload):
     notes: tuple[str, ...]  # what stands below the sentence, the next step last
 
 
-def judge_results(folder: NullFolder, results: Mapping[str, float]) -> NullVerdict:
-    """Judge a result of each market, as `null_judge`; the look is kept before the seal opens."""
-    _check_results(folder, results)
+@takes_plain(ConfigError)
+def null_judge(folder: str | Path, results: Mapping[str, float] | str | Path) -> NullVerdict:
+    """Say whether a search finds more on the real market than on copies without an edge.
+
+    The look is kept before the seal opens.
+
+    Args:
+        folder: Folder that `null_markets` made.
+        results: Number of each market, greater is better; or a CSV file of both columns.
+
+    Returns:
+        The verdict: its ``sentence``, ``p``, the ``real`` market and all results.
+
+    Raises:
+        ConfigError: When a market has no finite result, or there is no such market.
+        StoreError: When the folder is damaged.
+    """
+    opened = NullFolder.open(Path(folder))
+    if not isinstance(results, Mapping):
+        results = read_results(Path(results))
+    _check_results(opened, results)
     now = Look(datetime.now(UTC).isoformat(timespec="seconds"), {**results})
-    with taking_turns(folder.path):
-        earlier = _read_looks(folder)
+    with taking_turns(opened.path):
+        earlier = _read_looks(opened)
         if all(look.results != now.results for look in earlier):
             known = [look.payload() for look in (*earlier, now)]
-            write_whole(folder.path / LOOKS, encode(known, what=LOOKS))
-    labels = folder.open_seal()
+            write_whole(opened.path / LOOKS, encode(known, what=LOOKS))
+    labels = opened.open_seal()
     looks = _count_searches([*earlier, now])
     is_rank = all(len(look.results) == len(results) for look in earlier)
-    return _build_verdict(folder, results, labels, looks, is_rank=is_rank)
+    return _build_verdict(opened, results, labels, looks, is_rank=is_rank)
 
 
 def read_results(path: Path) -> dict[str, float]:

@@ -28,10 +28,10 @@ from optimizer.evidence.judgement import (
     expect_member,
     require_opened_result,
 )
+from optimizer.evidence.returns import daily_returns, list_days
 from optimizer.evidence.verdict import NEXT, Verdict
 from optimizer.formatting import format_count
 from optimizer.grades import GRADE_RANKS
-from optimizer.portfolios.correlation import Correlation, correlate_days
 from optimizer.run.individuals import find_caveats
 from optimizer.run.purposes import COMBINE, restore_task
 from optimizer.run.tables import newest_front
@@ -43,6 +43,9 @@ from strategy.pretty_print import format_tree
 
 DRAWN = ("lines", "bar_times", "month_times")
 """Fields of a result that are drawn alone."""
+
+FEWEST_DAYS = 20
+"""Below so many days there is no correlation."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,16 @@ class EquityLine:
 
     time_ns: Ints  # [K + 1], nanoseconds UTC: when the first bar opens, then exit bars
     value: Floats  # [K + 1]
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """Correlation of daily R (UTC) of two components, by number."""
+
+    first: int
+    second: int
+    days: int  # with a bar of either, from the later beginning to the earlier end
+    value: float | None  # None below `FEWEST_DAYS` and where one does not vary
 
 
 @dataclass(frozen=True)
@@ -182,19 +195,9 @@ def build_portfolio(
 ) -> PortfolioResult:
     """Trade members of runs as one account, on the bars that they were searched on.
 
-    Args:
-        members: Names of runs, each with the number of a member; None for its pick.
-        weights: Share that the account takes of each one's trades, as of `check_weights`.
-        runs: Folder of recorded runs.
-        costs: Share of the account that one R is, and its limits; without any, those that all runs
-            were searched with, where these are the same.
-        cash: That the account begins with, as of `engine.portfolio.Portfolio`.
-
-    Raises:
-        ConfigError: When there is no such member, or a trade would risk more than the account.
-        StoreError: When members would trade otherwise than in their run.
-        EngineError: When a component's trades hang on more than the account takes into account.
-        ParityError: When the reference has other trades.
+    Arguments and errors are those of `optimizer.api.portfolio`. Costs say what share of the account
+    one R is, and its limits; without any, those that all runs were searched with, where these are
+    the same. ParityError when the reference has other trades.
     """
     picked = pick_members(members, weights, runs, costs)
     if cash is not None and not (np.isfinite(cash) and cash > 0):
@@ -243,6 +246,53 @@ def build_portfolio(
     )
 
 
+def build_component_programs(
+    members: Sequence[tuple[str, int | None]],
+    weights: Sequence[float],
+    costs: Costs,
+    runs: Path,
+    platform: str,
+) -> dict[str, str]:
+    """Text of a program for each component, by the place of its file.
+
+    Each risks the account's share times its weight; without limits no component's trades hang on
+    those of another. Arguments are those of `build_portfolio`, and a name of `ENDINGS`.
+    """
+    # Only here: few portfolios are exported.
+    from optimizer.export.programs import ENDINGS, build_program
+
+    if costs.has_limits:
+        raise ConfigError(
+            "max_positions and max_leverage: the program of a component does not know what others "
+            "hold; a portfolio with limits is not exported"
+        )
+    programs = {}
+    for number, picked in enumerate(pick_members(members, weights, runs, costs)):
+        if picked.task.spec.account is not None:
+            raise ConfigError(
+                f"{picked.component.name} sizes its trades by account(...): a program of it alone "
+                "does not know the cash that the others leave; such a portfolio is not exported"
+            )
+        weight = picked.component.weight
+        own = replace(
+            picked.task.costs,
+            risk_fraction=costs.risk_fraction * weight,
+            max_positions=None,
+            max_leverage=None,
+            rank=None,
+        )
+        title = f"Member {picked.member} of run {picked.run}, at weight {weight:g} of a portfolio."
+        task = replace(picked.task, costs=own)
+        if picked.task.costs.has_limits:
+            trades = task.engine(device="cpu").trades(picked.component.genome)
+            told = picked.describe_limits(sum(map(len, trades)))
+            title += f" {told[0].upper()}{told[1:]}." if told else ""
+        text = build_program(task, picked.component.genome, title, platform)
+        # A folder each: a platform may know a strategy by the name of its class alone.
+        programs[f"{number}/exported{ENDINGS[platform]}"] = text
+    return programs
+
+
 def pick_members(
     members: Sequence[tuple[str, int | None]],
     weights: Sequence[float],
@@ -254,6 +304,54 @@ def pick_members(
         _pick_member(find_run(runs, name), member, share, costs.risk_fraction)
         for (name, member), share in zip(members, weights, strict=True)
     ]
+
+
+def correlate_days(
+    components: Sequence[Component], ledgers: Ledgers, first: int, second: int
+) -> Correlation:
+    """Pearson's correlation of R a UTC day, 0 where nothing closed.
+
+    Days are those with a bar of either, from the later beginning to the earlier end.
+    """
+    columns = []
+    for number in (first, second):
+        component = components[number]
+        days = list_days(component.series, component.windows)
+        r = daily_returns([ledgers[number]], component.series, component.windows, days)[:, 0]
+        columns.append((days, r))
+    return Correlation(first, second, *correlate_common_days(*columns))
+
+
+def correlate_common_days(
+    first: tuple[Ints, Floats], second: tuple[Ints, Floats]
+) -> tuple[int, float | None]:
+    """Days that two columns have in common, and their correlation as in `Correlation`.
+
+    Each is its dates [D] with a bar, ascending, and the R of the trades closed on each [D].
+    """
+    days = np.union1d(first[0], second[0])
+    start, end = (pick(first[0][at], second[0][at]) for pick, at in ((max, 0), (min, -1)))
+    is_common = (days >= start) & (days <= end)
+    columns = []
+    for own_days, r in (first, second):
+        column = np.zeros(len(days))
+        column[np.searchsorted(days, own_days)] = r
+        columns.append(column[is_common])
+    count = int(is_common.sum())
+    return count, correlate(*columns) if count >= FEWEST_DAYS else None
+
+
+def correlate(x: Floats, y: Floats) -> float | None:
+    """Pearson's correlation of two columns [D]; None where one does not vary.
+
+    >>> correlate(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0]))
+    1.0
+    """
+    if not ((x != x[0]).any() and (y != y[0]).any()):
+        return None
+    around_x, around_y = x - x.mean(), y - y.mean()
+    spread = float(np.sqrt((around_x**2).sum() * (around_y**2).sum()))
+    return float((around_x * around_y).sum()) / spread if spread > 0.0 else None
 
 
 def find_months(times_ns: Ints) -> Ints:
@@ -285,12 +383,7 @@ def parse_portfolio(
     rank: str | None,
     trust_leverage: bool,
 ) -> tuple[list[tuple[str, int | None]], list[float], Costs]:
-    """Members, weights and limits of an account, as `build_portfolio` takes them.
-
-    Raises:
-        ConfigError: When weights or the risk do not fit.
-        EngineError: When a limit makes no sense.
-    """
+    """Members, weights and limits of an account, as `build_portfolio` takes them."""
     if not 0 < risk <= 1:
         raise ConfigError(f"--risk {risk:g}: a share of the account above 0 and at most 1")
     costs = Costs(
@@ -303,12 +396,7 @@ def parse_portfolio(
 def check_weights(
     weights: Sequence[float] | None, count: int, *, trusts_leverage: bool
 ) -> list[float]:
-    """Weights of so many components, even shares if None.
-
-    Raises:
-        ConfigError: When they are not a number above 0 for each, or add up to more than the account
-            and are not said to be meant.
-    """
+    """Weights of so many components, even shares if None."""
     if not count:
         raise ConfigError("a portfolio has at least one component: name runs")
     if weights is None:

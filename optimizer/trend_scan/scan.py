@@ -108,10 +108,7 @@ class Recalled(NamedTuple):
 class ScanHistory:
     """Reads and writes last classes; where that fails it does without, with a note.
 
-    Args:
-        folder: Of kept classes; None where none are wanted.
-        question: Asked of the symbols.
-        start: Where rows were asked to begin; other rows are another series.
+    Without a folder none are kept. Rows that begin at another `start` are another series.
     """
 
     def __init__(self, folder: Path | None, question: ScanParams, start: str | None) -> None:
@@ -230,13 +227,8 @@ def scan_sources(
 ) -> Scan:
     """Load the sources that a configuration names, and scan them.
 
-    Args:
-        config: Of the sources, folder, threads and times.
-        question: Asked of each symbol.
-        ways: How it is done beside that.
-        is_kept: Whether classes are kept, and compared with those of earlier scans.
-        watch: Callback of progress of loading.
-        source: By which the next scan knows these series; None for where they were read.
+    With `is_kept` classes are kept, and compared with those of earlier scans. The next scan knows
+    these series by `source`; None for where they were read.
     """
     began = time.perf_counter()
     root = Path(config.cache) if config.cache else Path(user_cache_path(APP))
@@ -252,9 +244,7 @@ def scan_sources(
 def scan_series(series: Sequence[Bars], question: ScanParams, ways: Ways) -> Scan:
     """The class of each series at its last closed bar, and since when.
 
-    Raises:
-        ConfigError: When two series are alike in symbol and source.
-        ParityError: When a row differs from the readable definition; nothing is kept then.
+    A row that differs from the readable definition is a `ParityError`, and nothing is kept.
     """
     began, threads = time.perf_counter(), available_cores(ways.threads)
     markets = Markets(tuple(series), tuple(Window.whole(b, n) for n, b in enumerate(series)))

@@ -14,7 +14,7 @@ from data.timeframe import UNITS_NS
 from optimizer.errors import OptimizerError
 from optimizer.evidence.returns import daily_returns
 from optimizer.formatting import format_count, number, words
-from optimizer.portfolios.correlation import FEWEST_DAYS, correlate_common_days
+from optimizer.portfolios.portfolio import FEWEST_DAYS, correlate_common_days
 from optimizer.report.account import Curve
 from optimizer.report.charts.account import draw_curve
 from optimizer.report.charts.chart import COLOURS, LEGEND, Chart, axis, name, scatter

@@ -29,10 +29,23 @@ def write_bars(bars, path):
 
 def run_program(task, platform):
     """The names of a program that was run, but for its main part."""
-    text = build_program(task, task.spec.layout.defaults, "A try.", platform)
+    return run_text(build_program(task, task.spec.layout.defaults, "A try.", platform))
+
+
+def run_text(text):
+    """The same of a program's text."""
     names = {"__name__": "program"}
     exec(compile(text, "program", "exec"), names)
     return names
+
+
+def compare_trades(program, ours, path):
+    """The portfolio of a program whose trades are ours, whatever is noted of them."""
+    portfolio, theirs = program["backtest"](program["read_bars"](str(path)))
+    shared = theirs.columns.intersection(ours.columns)
+    assert {"signal_bar", "exit_bar", "reason", "entry", "exit", "target", "stop", "r"} < {*shared}
+    pd.testing.assert_frame_equal(ours[shared], theirs[shared], check_dtype=False, check_exact=True)
+    return portfolio
 
 
 def build_frame(ledger):

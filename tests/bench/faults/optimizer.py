@@ -203,7 +203,7 @@ BLIND = (
      'return max(int(str(member.constants("math.inf")["warm_up"])) for',
      'return min(int(str(member.constants("math.inf")["warm_up"])) for',
      "an exported schedule signals before its slowest step knows its rows"),
-    ("days-of-one", "optimizer/portfolios/correlation.py",
+    ("days-of-one", "optimizer/portfolios/portfolio.py",
      "((max, 0), (min, -1)))", "((min, 0), (max, -1)))",
      "correlation counts days on which one of both has no bars as days without gain"),
     ("months-of-one", "optimizer/portfolios/portfolio.py",

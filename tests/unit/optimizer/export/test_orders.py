@@ -4,22 +4,27 @@ from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from data.bars import Window
 from data.checks import format_time
-from engine.accounts.ledger import Trade
 from optimizer.errors import ConfigError
 from optimizer.evidence.schedule import ScheduleStep
 from optimizer.export.member import PLATFORM_PARTS
 from optimizer.export.programs import build_schedule_program
 from optimizer.run.markets import Markets
-from optimizer.run.task import ledger_rows
 from optimizer.schedule import Schedule, plan_steps, stitch
 from strategy import words as w
 from strategy.forms import split_sides
-from tests.support.exports import build_frame, build_task, compare_in_pine, run_program, write_bars
+from tests.support.exports import (
+    build_frame,
+    build_task,
+    compare_in_pine,
+    compare_trades,
+    run_program,
+    run_text,
+    write_bars,
+)
 from tests.support.random_strategies import Drawn, drawn_exits, drawn_orders
 from tests.support.worlds import make_bars
 
@@ -166,15 +171,6 @@ def test_vectorbt_trades_orders_as_the_run(name, market):
     assert portfolio.final_value() / program["CASH"] == pytest.approx(equity, rel=1e-12)
 
 
-def compare_trades(program, ours, path):
-    """The portfolio of a program whose trades are ours, whatever is noted of them."""
-    portfolio, theirs = program["backtest"](program["read_bars"](str(path)))
-    shared = list(theirs.columns.intersection(ours.columns))
-    assert {"signal_bar", "exit_bar", "reason", "entry", "exit", "stop", "r"} < set(shared)
-    pd.testing.assert_frame_equal(ours[shared], theirs[shared], check_dtype=False, check_exact=True)
-    return portfolio
-
-
 @pytest.mark.usefixtures("stand_in")
 def test_vectorbt_trades_drawn_orders_as_the_run(tmp_path, monkeypatch):
     """The script's walk is a law of its own: for any strategy its trades are those of the run."""
@@ -225,12 +221,8 @@ FOUND = (
 """Genes of each search that differ from their defaults; the third found none."""
 
 
-WHOLE = ["signal_bar", "entry_bar", "exit_bar", "side"]
-PRICES = ["entry", "stop", "target", "exit", "r"]
-
-
 def make_schedule(market, found=FOUND, **parts):
-    """A task, its stitched ledger, and the rows of its schedule."""
+    """A task, its stitched trades, and the rows of its schedule."""
     spec = w.strategy("Breaks out.", name="steps", **{**PARTS, **parts})
     task = replace(build_task("seller_exhaustion", market), spec=spec)
     windows, layout = task.markets.windows, spec.layout
@@ -251,27 +243,20 @@ def make_schedule(market, found=FOUND, **parts):
     return task, stitch(task.build_reference(windows), windows, steps, picks), rows
 
 
-def execute(task, rows, platform):
-    """The names of a schedule's program, but for its main part."""
-    names = {"__name__": "program"}
-    exec(compile(build_schedule_program(task, rows, "A try.", platform), "program", "exec"), names)
-    return names
-
-
-def list_trades(stitched):
-    """Trades of the only window as a frame."""
-    (ledger,) = stitched.ledgers
-    return pd.DataFrame(list(ledger_rows(ledger)), columns=list(Trade._fields))
+def trade_schedule(path, platform):
+    """Trades of a schedule, and its program."""
+    task, stitched, rows = make_schedule(path)
+    assert stitched.n_over_border > 0
+    program = run_text(build_schedule_program(task, rows, "A try.", platform))
+    return build_frame(stitched.ledgers[0]), program
 
 
 @pytest.mark.filterwarnings("ignore:DatetimeIndex.dayofweek")
 def test_backtesting_py_trades_a_schedule_as_the_run(market):
     """Entries, stops, targets and exits of the genes that entered; time is one bar later there."""
     pytest.importorskip("backtesting", reason="the library is not installed")
-    task, stitched, rows = make_schedule(market)
-    ours, names = list_trades(stitched), execute(task, rows, "backtesting.py")
-    *_, theirs = names["backtest"](names["read_bars"](str(market)))
-    assert stitched.n_over_border > 0
+    ours, program = trade_schedule(market, "backtesting.py")
+    *_, theirs = program["backtest"](program["read_bars"](str(market)))
     assert set(ours["reason"]) >= {"signal", "stop", "target", "time"}
     for name in ("signal_bar", "entry_bar", "entry", "stop", "target", "reason"):
         assert theirs[name].tolist() == ours[name].tolist()
@@ -285,18 +270,9 @@ def test_backtesting_py_trades_a_schedule_as_the_run(market):
 @pytest.mark.usefixtures("vectorbt_library")
 def test_vectorbt_trades_a_schedule_as_the_run(gapped_bars):
     """Every trade, in every bit."""
-    ours, theirs = trade_schedule(gapped_bars, "vectorbt")
-    columns = [*WHOLE, *PRICES, "reason"]
-    assert ours[columns].to_numpy().tolist() == theirs[columns].to_numpy().tolist()
-
-
-def trade_schedule(path, platform):
-    """Trades of a schedule and those of its program."""
-    task, stitched, rows = make_schedule(path)
-    ours, names = list_trades(stitched), execute(task, rows, platform)
-    _, theirs = names["backtest"](names["read_bars"](str(path)))
+    ours, program = trade_schedule(gapped_bars, "vectorbt")
     assert len(ours) > 30
-    return ours, theirs
+    compare_trades(program, ours, gapped_bars)
 
 
 @pytest.mark.parametrize("platform", sorted(set(PLATFORM_PARTS) - {"pine"}))

@@ -14,8 +14,11 @@ from engine.portfolio import Component, Portfolio
 from engine.replay.parity import compare_ledgers
 from optimizer.cli.portfolio import print_portfolio
 from optimizer.errors import ConfigError
-from optimizer.portfolios.correlation import correlate_common_days, correlate_days
-from optimizer.portfolios.programs import build_component_programs
+from optimizer.portfolios.portfolio import (
+    build_component_programs,
+    correlate_common_days,
+    correlate_days,
+)
 from optimizer.report.account import Curve, monthly_returns
 from optimizer.report.portfolio import build_portfolio_page
 from strategy import STRATEGIES
