@@ -52,7 +52,6 @@ from optimizer.cluster.jobs import (
 )
 from optimizer.errors import ConfigError
 from optimizer.evidence.jobs.executor import allocate_threads
-from optimizer.run.indicator_cache import keeping_rows
 from optimizer.run.problem import EngineProblem
 from optimizer.run.task import Place, Task, TaskEvaluator
 from optimizer.search.generation import Floats
@@ -149,14 +148,12 @@ class ShardedEngine:
         self._cluster, config = cluster, task.config
         self._costs, self._merging = task.costs, Threads(available_cores(config.threads))
         refuse_own_indicators(task.spec)
-        # Workers may be other machines, without this user's cache.
-        spec = keeping_rows(task.spec, None)
         workers = len(cluster.workers)
         self._borders = _borders([len(bars) for bars in series], shards or workers)
         beside = -(-(len(self._borders) - 1) // workers)
         settings = task.costs, device, config.threads, config.memory, beside
         self._parcels = [
-            Parcel(cluster, Shard(spec, self.series[begin:end], *settings))
+            Parcel(cluster, Shard(task.spec, self.series[begin:end], *settings))
             for begin, end in pairwise(self._borders)
         ]
         self._own = cut_windows(self.windows, self._borders)

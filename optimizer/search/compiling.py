@@ -11,7 +11,7 @@ from subprocess import DEVNULL
 from engine.runtime.compiling.loops import is_missing
 from engine.runtime.machine import available_cores
 from optimizer.processes import begin
-from optimizer.search.compiled.leaving import truncate
+from optimizer.search.compiled.contributions import truncate
 
 
 @cache

@@ -32,7 +32,7 @@ import numpy.typing as npt
 
 from optimizer.errors import OptimizerError
 from optimizer.search.compiled.choosing import choose_survivors, keep_compromises
-from optimizer.search.compiled.contributions import CELLS
+from optimizer.search.compiled.contributions import CELLS, Front
 from optimizer.search.compiled.fronts import (
     LARGE,
     argsort_objectives,
@@ -40,7 +40,6 @@ from optimizer.search.compiled.fronts import (
     rank_in_order,
     rising_orders,
 )
-from optimizer.search.compiled.leaving import Front
 from optimizer.search.generation import Bools, Floats, Indices, Population
 from optimizer.search.randomness import stream
 

@@ -17,7 +17,14 @@ import numpy as np
 
 from engine.runtime.compiling.addresses import call_loop, declare_part, find_address
 from engine.runtime.compiling.loops import compiled_unlocked
-from optimizer.search.compiled.contributions import Cells, sweep_volume
+from optimizer.search.compiled.contributions import (
+    ROUNDS,
+    Cells,
+    SmallCells,
+    allocate_leaving,
+    sweep_volume,
+    truncate,
+)
 from optimizer.search.compiled.fronts import (
     LEAST_PLACE_BITS,
     Bools,
@@ -36,7 +43,6 @@ from optimizer.search.compiled.fronts import (
     sweep_first,
     thin_orders,
 )
-from optimizer.search.compiled.leaving import ROUNDS, SmallCells, allocate_leaving, truncate
 
 N_ASKED = 32
 """Elders that are asked."""
