@@ -10,11 +10,9 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from importlib.machinery import ModuleSpec, PathFinder
-from pathlib import Path
 from typing import Any
 
-ROOT = str(Path(__file__).parents[1])
-"""Where our packages lie."""
+from optimizer import ROOT
 
 
 def begin(

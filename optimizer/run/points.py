@@ -32,8 +32,8 @@ from optimizer.goals.objectives import OBJECTIVES, Objective, is_maximised
 from optimizer.run.problem import measure
 from optimizer.run.tables import Columns, recorded_individuals
 from optimizer.run.task import Task
+from optimizer.search.evolution import CHUNK
 from optimizer.search.generation import Floats
-from optimizer.search.lattice import CHUNK
 from optimizer.store import RunStore
 from optimizer.store.result import RunHeader
 

@@ -11,7 +11,7 @@ from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.formatting import format_count, number
 from optimizer.run.markets import LARGEST_RATE
-from optimizer.search.lattice import Lattice
+from optimizer.search.evolution import Lattice
 from strategy.conditions import OverBars
 from strategy.expressions import Call, Expression, GeneValue, Number, Setting, holds_row
 from strategy.forms import (

@@ -36,9 +36,8 @@ from optimizer.run.tables import encode_genome
 from optimizer.schedule import Schedule, list_dates
 from optimizer.search.breeding import sample_genomes
 from optimizer.search.compiling import compile_in_background
-from optimizer.search.evolution import Evolution
+from optimizer.search.evolution import Evolution, Exploration, Lattice, make_lattice
 from optimizer.search.generation import Floats, Generation, Search
-from optimizer.search.lattice import Exploration, Lattice, make_lattice
 from optimizer.search.randomness import stream
 from optimizer.store.result import DataDescription
 from strategy import Gene, GenomeLayout, find_strategy

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from optimizer.config.settings import SearchSettings
-from optimizer.search.evolution import Evolution, list_neighbours, polish_front
+from optimizer.search.evolution import Evolution, Exploration, list_neighbours, polish_front
 from optimizer.search.generation import (
     Evaluation,
     Floats,
@@ -14,7 +14,6 @@ from optimizer.search.generation import (
     judged_population,
     no_evaluation,
 )
-from optimizer.search.lattice import Exploration
 from strategy import Gene, GenomeLayout, LessThan
 
 LESS = LessThan("gene_0", "gene_1")

@@ -204,7 +204,7 @@ def test_a_search_is_made_again_to_the_same_front(tmp_path, data, settings):
 
 def test_a_lattice_that_a_clock_ended_is_searched_as_far_again(monkeypatch):
     """To the chunk that it reached, not to its last point."""
-    monkeypatch.setattr("optimizer.search.lattice.CHUNK", 16)
+    monkeypatch.setattr("optimizer.search.evolution.CHUNK", 16)
     steps = {"ema_fast": 9, "reward_r": 1.0, "max_hold": 16}
     task = make_task(BARS, search="lattice", steps=steps, generations=1)
     assert task.lattice.chunks > 2

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimizer.search import lattice as module
+from optimizer.search import evolution as module
 from optimizer.search.breeding import (
     ADAPTED,
     compute_rates,
@@ -22,7 +22,14 @@ from optimizer.search.breeding import (
     shares,
     update_credits,
 )
-from optimizer.search.evolution import STEPS, front_hash, neighbours, stop_reason
+from optimizer.search.evolution import (
+    OFF_GRID,
+    STEPS,
+    front_hash,
+    make_lattice,
+    neighbours,
+    stop_reason,
+)
 from optimizer.search.generation import (
     OPERATORS,
     UNKNOWN,
@@ -31,7 +38,6 @@ from optimizer.search.generation import (
     from_numbers,
     to_numbers,
 )
-from optimizer.search.lattice import OFF_GRID, make_lattice
 from optimizer.search.randomness import (
     PURPOSES,
     draw_words,
