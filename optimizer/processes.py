@@ -10,9 +10,11 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
 from typing import Any
 
-from optimizer import ROOT
+ROOT = str(Path(__file__).parents[1])
+"""Where our packages lie."""
 
 
 def begin(

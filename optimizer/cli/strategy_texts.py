@@ -5,9 +5,9 @@ import os
 import sys
 from importlib.machinery import PathFinder
 
-from optimizer import ROOT
 from optimizer.cli.console import Lines, plain_table
 from optimizer.formatting import number
+from optimizer.processes import ROOT
 from strategy import words
 from strategy.indicator_registry import COLUMNS, KINDS
 from strategy.model import Strategy

@@ -13,7 +13,6 @@ from data.progress import Progress, Show
 from data.vendor import client
 from engine.accounts.account import UNSIZED
 from engine.accounts.metrics import FORMULAS
-from optimizer import ROOT
 from optimizer.cli.console import Lines
 from optimizer.cli.progress import open_show
 from optimizer.evidence.verdict import Verdict
@@ -21,7 +20,7 @@ from optimizer.formatting import EXPECTED, MEANINGS
 from optimizer.goals.objectives import OBJECTIVES
 from optimizer.grades import GRADE_WORDS, GRADES
 from optimizer.printable import clean_values, printable
-from optimizer.processes import safe_variables
+from optimizer.processes import ROOT, safe_variables
 from optimizer.run.runner import SearchPace
 from optimizer.showing import choose_show
 from optimizer.store.result import FIGURES
