@@ -6,6 +6,7 @@ sentences are the same wherever they are shown.
 
 import logging
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -203,7 +204,15 @@ def read_judgement(store: RunStore) -> Judgement | None:
         StoreError: When the evidence is damaged.
     """
     rows = [row for name, row in store.evidence if name == JUDGEMENT]
-    return Judgement.read(rows[-1]) if rows else None
+    if not rows:
+        return None
+    judgement = Judgement.read(rows[-1])
+    said, step, command = judgement.verdict.sentence.partition(NEXT)
+    # The run may have been moved since.
+    if flags := re.search(" --(every|null) .*", command):
+        sentence = f"{said}{step}{write_command('judge', store.path)}{flags[0]}"
+        judgement = replace(judgement, verdict=replace(judgement.verdict, sentence=sentence))
+    return judgement
 
 
 def read_judgements(store: RunStore) -> list[Judgement]:

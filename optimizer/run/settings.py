@@ -27,6 +27,10 @@ def hold_settings(settings: Mapping[str, object], where: str) -> Iterator[RunCon
     if "strategy" in named:
         named["strategy"] = _name_strategy(named["strategy"])
     if "bars" not in named:
+        data = named.get("data")
+        frames = data.values() if isinstance(data, Mapping) else [data]
+        if any(hasattr(frame, "columns") for frame in frames):
+            raise ConfigError(f"{where}: data names sources; frames of bars are bars=...")
         yield make_config(named, where=where)
         return
     # Only now: few runs are of bars in memory.

@@ -231,6 +231,13 @@ def test_settings_win_over_a_configuration():
     assert (config.fee_bp, config.min_trades) == (2, 7)
 
 
+def test_frames_go_to_bars(frame):
+    """Where they are given as data, the message says so."""
+    for data in (frame["bars"], {"A": frame["bars"]}):
+        with pytest.raises(ConfigError, match=r"backtest: data names sources; frames .* bars="):
+            optimizer.backtest(data=data)
+
+
 @pytest.mark.parametrize("call", [optimizer.backtest, optimizer.power, optimizer.evolve])
 def test_trust_is_about_a_recorded_run(call):
     """Without one nothing can be trusted."""

@@ -27,6 +27,7 @@ from optimizer.evidence.judgement import (
     expect_member,
     find_pick,
     list_unstated,
+    read_judgement,
     weigh_evidence,
 )
 from optimizer.evidence.ledger import build_ledger, count_believed
@@ -225,6 +226,16 @@ def judge_by_hand(judged, result, *, is_warm_started=False):
 def grade(judged, result, **facts):
     """The grade that follows."""
     return judge_by_hand(judged, result, **facts).verdict.grade
+
+
+def test_a_run_that_was_moved_names_its_own_place(result):
+    """In the next step of its judgement, also where the path has blanks."""
+    judged = judge_by_hand(judgement("not_judged"), result)
+    row = judged.payload()
+    store = SimpleNamespace(evidence=[("judgement", row)], path=Path("my runs/a"))
+    sentence = read_judgement(store).verdict.sentence
+    assert "judge run --null 299 (about 1 s)." in judged.verdict.sentence
+    assert sentence == judged.verdict.sentence.replace("judge run", "judge 'my runs/a'")
 
 
 @pytest.mark.parametrize("name", GRADES)
