@@ -19,6 +19,7 @@ from optimizer.config.run_config import (
     JUDGE,
     OF_MACHINE,
     RUN,
+    SCANNED,
     SIGNAL,
     RunConfig,
     list_types,
@@ -31,7 +32,7 @@ from optimizer.forecasts.settings import ForecastSettings
 from optimizer.run.settings import Specs, build_data_flags, hold_overlaid, refuse_others
 from optimizer.run.trust import find_trusted
 from optimizer.showing import choose_show
-from optimizer.trend_scan.knobs import HIGH, LOW, SCANNED
+from optimizer.trend_scan import HIGH, LOW
 
 if TYPE_CHECKING:
     from optimizer.evidence.drift import DriftRecord
@@ -421,7 +422,7 @@ def scan(  # noqa: PLR0913 - each is given by its name
         ConfigError: When a parameter or a setting is unknown or wrong.
         ParityError: When a row differs from the readable definition.
     """
-    from optimizer.trend_scan.params import ScanParams
+    from optimizer.trend_scan.result import ScanParams
     from optimizer.trend_scan.scan import Ways, scan_sources
 
     question = ScanParams(parameters or {}, high, low, is_script)

@@ -8,12 +8,19 @@ from optimizer.cli.console import print_json, stderr, stdout
 from optimizer.cli.flags import Sectioned, config_flags, option, parse_numbers
 from optimizer.cli.progress import open_show
 from optimizer.cli.shared import MOST, AsJson, ConfigFile, Member, Quiet, single_command
-from optimizer.config.run_config import resolve_config
+from optimizer.config.run_config import SCANNED, resolve_config
 from optimizer.errors import ConfigError
 from optimizer.formatting import format_count
-from optimizer.trend_scan.knobs import HIGH, LOW, NARROWER, SCANNED
+from optimizer.trend_scan import HIGH, LOW
 
 app = single_command()
+
+NARROWER = {
+    "start": "First bar of the rows, ISO time; a row depends on where it begins.",
+    "end": "As it stood then: bars that open before this ISO time.",
+    "cache": "Folder of fetched bars and last classes; the user's own cache if unset.",
+}
+"""Knobs that mean something narrower."""
 
 
 @app.command("scan", cls=Sectioned)
@@ -99,7 +106,7 @@ def _name_page(text: str | None) -> tuple[str, Path | None]:
 def _read_parameters(genes: Path | None, member: int | None) -> dict[str, float]:
     """Parameters of the trend among the genes of an individual; none without a file."""
     from optimizer.run.tables import chosen_individual
-    from optimizer.trend_scan.params import ScanParams
+    from optimizer.trend_scan.result import ScanParams
 
     if genes is None:
         if member is not None:

@@ -53,6 +53,13 @@ TRADES = (
 )
 """Knobs that decide trades, and where they are computed."""
 
+SCANNED = (
+    *(name for name in DataSettings.model_fields if name not in
+      ("column_file", "aligned_columns", "finer")),
+    *("start", "end", "threads"),
+)  # fmt: skip
+"""Knobs of a scan, which has no strategy that could read a column of a file."""
+
 EXPORTED = (
     *(name for name in DataSettings.model_fields if name not in ("data", "finer", "column_file")),
     *("start", "end", "seed", "null_keep"),

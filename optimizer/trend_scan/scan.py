@@ -37,11 +37,11 @@ from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError, ParityError
 from optimizer.formatting import format_count
 from optimizer.run.markets import Markets, load_options, named_specs
-from optimizer.trend_scan.params import ScanParams
 from optimizer.trend_scan.result import (
     Change,
     Int8s,
     Scan,
+    ScanParams,
     SymbolRow,
     SymbolTrend,
     TooShort,

@@ -12,10 +12,10 @@ from data import LoadOptions, load_bars
 from optimizer.errors import ParityError
 from optimizer.trend_scan import scan as memory_module
 from optimizer.trend_scan import scan as scan_module
-from optimizer.trend_scan.params import ScanParams
 from optimizer.trend_scan.result import (
     DIRECTIONS,
     WORDS,
+    ScanParams,
     classify_bars,
     find_directions,
     run_starts,
