@@ -276,18 +276,6 @@ def test_nautilus_trades_as_the_run(strategy, gapped_bars):
         assert (ours["reason"] == "stop_gap").any()
 
 
-def test_a_script_says_what_differs(gapped_bars):
-    """In its head, and only what the member can meet."""
-    task = build_task("MACD_CROSS", gapped_bars)
-    text = build_program(task, task.spec.layout.defaults, "A try.", "nautilus_trader")
-    assert "Stop and target in one bar" in text.replace("\n#  ", " ").replace("\n# ", " ")
-    compile(text, "member.py", "exec")
-    one_sided = build_task("seller_exhaustion", gapped_bars)
-    genome = one_sided.spec.layout.defaults
-    text = build_program(one_sided, genome, "A try.", "nautilus_trader")
-    assert "Stop and target in one bar" not in text
-
-
 PAIR, FEE = "X/USDT", 0.001
 
 MARKET = {
@@ -435,26 +423,26 @@ def test_freqtrade_trades_as_the_run(name, gapped_bars, tmp_path):
     assert same >= len(ours) // 2
 
 
-def test_a_strategy_says_what_differs(gapped_bars):
+GAIN = {"target": w.r_multiple(2)}
+DIFFERENCES = [
+    ("nautilus_trader", BOTH | GAIN, "Stop and target in one bar", True),
+    ("nautilus_trader", LONG | GAIN, "Stop and target in one bar", False),
+    *(("freqtrade", STRATEGIES[name], "Moved stop", name in ("trail", "both"))
+      for name in STRATEGIES),
+    *(("freqtrade", STRATEGIES[name], "Time: out", name in ("both", "late"))
+      for name in STRATEGIES),
+    *(("freqtrade", LONG | {"long": row > 5}, "obv and bar_number() begin anew", is_said)
+      for row, is_said in ((w.total(w.volume), True), (w.obv(), True), (w.bar_number(), True),
+                           (w.sma(w.close, 9), False))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("platform", "parts", "words", "is_said"), DIFFERENCES)
+def test_a_program_says_what_differs(platform, parts, words, is_said, market):
     """In its head, and only what the member can meet."""
-    heads = {}
-    for name in STRATEGIES:
-        task = replace(build_task("seller_exhaustion", gapped_bars), spec=build_spec(name))
-        genome = task.spec.layout.defaults
-        text = build_program(task, genome, "A try.", "freqtrade")
-        compile(text, "member.py", "exec")
-        heads[name] = text.partition("from __future__")[0].replace("\n# ", " ")
-    assert ["Moved stop" in head for head in heads.values()] == [False, True, True, False]
-    assert ["Time: out" in head for head in heads.values()] == [False, False, True, True]
-
-
-def test_freqtrade_says_which_rows_begin_with_its_window(market):
-    """Rows that count from the first bar are named; others need no word."""
-    heads = []
-    for row in (w.total(w.volume), w.obv(), w.bar_number(), w.sma(w.close, 9)):
-        spec = w.strategy("R.", name="r", long=row > 5, stop=w.share(0.02))
-        task = replace(build_task("seller_exhaustion", market), spec=spec)
-        text = build_program(task, spec.layout.defaults, "A try.", "freqtrade")
-        heads.append(" ".join(text.partition("from __future__")[0].replace("\n#", "").split()))
-    names = "total(...), obv and bar_number() begin anew"
-    assert [names in head for head in heads] == [True, True, True, False]
+    spec = w.strategy("R.", name="r", **parts)
+    task = replace(build_task("seller_exhaustion", market), spec=spec)
+    text = build_program(task, spec.layout.defaults, "A try.", platform)
+    compile(text, "member.py", "exec")
+    head = " ".join(text.partition("from __future__")[0].replace("\n#", "").split())
+    assert (words in head) == is_said
