@@ -19,10 +19,9 @@ from engine.indicators.cpu.trends import build_series_rows
 from engine.memory_plan import HOST, fit_rows
 from engine.population import PopulationEncoder, build_rules, find_part
 from engine.positions.cpu.batch import (
+    PlainInputs,
     Work,
-    begin_orders,
     begin_population,
-    collect_orders,
     collect_trades,
     extract_results,
     fold_alone,
@@ -122,28 +121,27 @@ class CpuMarket:
     def _begin(
         self, genomes: Floats, ranges: Ints, *, lists_all: bool = False
     ) -> tuple[Work, Floats]:
-        """Begin by `begin_population` or `begin_orders`."""
+        """Begin by `begin_population`."""
         spec, costs = self._spec, self._costs
         span = int(ranges[:, 0].min()), int(ranges[:, 1].max())
         population, asked = self._encoder.encode(genomes, span)
         if isinstance(population, CodedPopulation):
             per_side, min_risk, fraction = costs.per_side, costs.min_risk, costs.risk_fraction
             charges = Charges(float(per_side), float(min_risk), float(fraction), lists_all)
-            return begin_population(self._prices, population, asked, charges, ranges)
+            inputs = PlainInputs(self._prices, population, charges)
+            return begin_population(inputs, asked, ranges)
         rules = build_rules(spec, costs, self._encoder.sides)
         is_plain = rules.is_plain and not population.delay.any()
         rules = rules._replace(lists_all=lists_all, is_plain=is_plain)
         stake = build_stake(spec, costs, spec.layout.decode(spec.layout.defaults))
-        inputs = OrderInputs(self._prices, population, rules, build_purse(stake))
-        return begin_orders(inputs, asked, ranges)
+        orders = OrderInputs(self._prices, population, rules, build_purse(stake))
+        return begin_population(orders, asked, ranges)
 
     def _collect(self, listed: Listed) -> tuple[Ledger, Ints]:
-        """Collect by `collect_trades` or `collect_orders`."""
-        if not self._encoder.has_orders:
-            return collect_trades(listed)
+        """Collect by `collect_trades`."""
         account = self._spec.account
         has_scale = account is not None and isinstance(account.stake, Volatility)
-        return collect_orders(listed, count_legs(self._spec.targets), has_scale=has_scale)
+        return collect_trades(listed, count_legs(self._spec.targets), has_scale=has_scale)
 
 
 TOGETHER, TOGETHER_WORDS = (256, 512), 2**19

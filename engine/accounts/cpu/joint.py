@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from data.bars import Bars, Window
 from engine.accounts.cpu.money import (
@@ -37,8 +36,6 @@ ORDERED = (
 
 MAX_LEVERAGE = ACCUMULATOR_INDEX["max_leverage"]
 
-Sides = npt.NDArray[np.int8]
-
 FOLDED = np.array([ACCUMULATOR_INDEX[name] for name in ORDERED])
 COUNTED = np.setdiff1d(np.arange(len(ACCUMULATORS)), FOLDED)
 
@@ -55,111 +52,56 @@ def fold_account(
         risk_fraction: What of the account a trade risks.
         threads: They share the individuals.
     """
-    account = np.empty((len(accumulators), len(ACCUMULATORS)))
-    account[:, COUNTED] = accumulators[:, :, COUNTED].sum(axis=1)
-    account[:, MAX_LEVERAGE] = accumulators[:, :, MAX_LEVERAGE].max(axis=1, initial=0.0)
+    account = _add_up_counts(accumulators)
     shared = np.zeros(1, np.int64)
 
     def compute(thread: int) -> None:
-        merge_each(*results, order, risk_fraction, shared, account)
+        merge_each(results, order, risk_fraction, shared, account)
 
     threads.run(compute, len(account))
     return account
 
 
+def _add_up_counts(accumulators: Floats) -> Floats:
+    """Accounts [P, A] with counts of all windows; what hangs on the order of trades is open."""
+    account = np.empty((len(accumulators), len(ACCUMULATORS)))
+    account[:, COUNTED] = accumulators[:, :, COUNTED].sum(axis=1)
+    account[:, MAX_LEVERAGE] = accumulators[:, :, MAX_LEVERAGE].max(axis=1, initial=0.0)
+    return account
+
+
 @compiled_unlocked
 def merge_each(
-    firsts: Ints,
-    counts: Ints,
-    exit_ns: Ints,
-    r: Floats,
-    side: Sides,
-    order: Ints,
-    risk_fraction: float,
-    shared: Ints,
-    out: Floats,
+    results: Results, order: Ints, risk_fraction: float, shared: Ints, out: Floats
 ) -> None:
     """Fold individuals one after another, while other threads take others.
 
     Args:
-        firsts: As in `Results`.
-        counts: Likewise.
-        exit_ns: Likewise.
-        r: Likewise.
-        side: Likewise.
+        results: Of all trades.
         order: [W].
         risk_fraction: Of the account.
         shared: [1] of all threads, counts the individuals that were begun.
         out: [P, A] receives what hangs on the order of trades.
     """
-    n_windows = order.size
-    # A heap of the windows that still have a trade, by when it ends and by their order.
-    times, ranks = np.empty(n_windows, np.int64), np.empty(n_windows, np.int64)
-    taken = np.empty(n_windows, np.int64)
+    firsts, counts, exit_ns, r, side = results
     sums = np.empty(out.shape[1])
     p = take(shared, 0)
     while p < out.shape[0]:
         begin(sums)
-        # No literal: its callees would be compiled once more for it.
-        size: int = np.int64(0)  # type: ignore[assignment]
-        for rank in range(n_windows):
-            taken[rank] = firsts[p, order[rank]]
-            if counts[p, order[rank]] > 0:
-                add(times, ranks, size, exit_ns[taken[rank]], rank)
+        trades, size = np.empty(counts[p].sum(), np.int64), 0
+        for window in order:
+            for k in range(firsts[p, window], firsts[p, window] + counts[p, window]):
+                trades[size] = k
                 size += 1
-        while size > 0:
-            rank = ranks[0]
-            k = taken[rank]
+        # Of those that end together the first in order stays first.
+        for turn in np.argsort(exit_ns[trades], kind="mergesort"):
+            k = trades[turn]
             fold(sums, r[k], risk_fraction)
             if side[k] < 0:
                 sums[SUM_R_SHORT] += r[k]
-            taken[rank] = k + 1
-            window = order[rank]
-            if k + 1 < firsts[p, window] + counts[p, window]:
-                settle(times, ranks, size, exit_ns[k + 1], rank)
-            else:
-                size -= 1
-                settle(times, ranks, size, times[size], ranks[size])
         for column in FOLDED:
             out[p, column] = sums[column]
         p = take(shared, 0)
-
-
-@compiled_part
-def is_before(time: int, rank: int, other_time: int, other_rank: int) -> bool:
-    """True if one trade changes the account before another."""
-    return time < other_time or (time == other_time and rank < other_rank)
-
-
-@compiled_part
-def add(times: Ints, ranks: Ints, size: int, time: int, rank: int) -> None:
-    """Add to a heap of so many: it rises to its place."""
-    node = size
-    while node > 0:
-        above = (node - 1) // 2
-        if is_before(times[above], ranks[above], time, rank):
-            break
-        times[node], ranks[node] = times[above], ranks[above]
-        node = above
-    times[node], ranks[node] = time, rank
-
-
-@compiled_part
-def settle(times: Ints, ranks: Ints, size: int, time: int, rank: int) -> None:
-    """Put in place of the first of a heap of so many: it sinks to its place."""
-    node = 0
-    while 2 * node + 1 < size:
-        below = 2 * node + 1
-        if below + 1 < size and is_before(
-            times[below + 1], ranks[below + 1], times[below], ranks[below]
-        ):
-            below += 1
-        if not is_before(times[below], ranks[below], time, rank):
-            break
-        times[node], ranks[node] = times[below], ranks[below]
-        node = below
-    if size > 0:
-        times[node], ranks[node] = time, rank
 
 
 REVERSE = REASONS.index("reverse")
@@ -184,9 +126,7 @@ def fold_joint_money(
         series: That they refer to.
         stakes: [P] how each individual's trades are sized.
     """
-    account = np.empty((len(accumulators), len(ACCUMULATORS)))
-    account[:, COUNTED] = accumulators[:, :, COUNTED].sum(axis=1)
-    account[:, MAX_LEVERAGE] = accumulators[:, :, MAX_LEVERAGE].max(axis=1, initial=0.0)
+    account = _add_up_counts(accumulators)
     order = order_windows(windows).tolist()
     for p, (some, stake) in enumerate(zip(ledgers, stakes, strict=True)):
         spans = [(some[w], series[windows[w].series], windows[w].series) for w in order]
@@ -211,7 +151,7 @@ def fold_ledgers(spans: Sequence[tuple[Ledger, Bars, int]], stake: Stake) -> Flo
         np.concatenate([collect_figures(ledger) for ledger in ledgers]),
         np.concatenate([ledger.side for ledger in ledgers]).astype(np.int64),
         np.concatenate([ledger.leg_bar for ledger in ledgers]), order,
-        np.minimum(known, np.arange(len(order))), strands[order], len(order), sums,
+        np.minimum(known, np.arange(len(order))), strands[order], sums,
     )  # fmt: skip
     return sums
 
@@ -260,18 +200,17 @@ def fold_chosen(
     chosen: Ints,
     known: Ints,
     strands: Ints,
-    size: int,
     sums: Floats,
 ) -> None:
-    """Fold so many of the trades [K], by the places of chosen ones, into sums [A].
+    """Fold trades [K], by the places of chosen ones, into sums [A].
 
     `known` counts the trades that are over when the order of each is filled, `strands` numbers the
     strand of each: if a fill ends a position of the same strand, that gain is known too.
     """
     begin_money(purse, sums)
-    worths, gains = np.empty(size + 1), np.empty(size)
+    worths, gains = np.empty(chosen.size + 1), np.empty(chosen.size)
     worths[0] = purse.cash
-    for turn in range(size):
+    for turn in range(chosen.size):
         k, cash = chosen[turn], worths[known[turn]]
         for earlier in range(known[turn], turn):
             if strands[earlier] == strands[turn]:

@@ -5,7 +5,7 @@ that a row of several stands there once.
 """
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -120,6 +120,9 @@ def with_room(rows: Rows, used: int, more: int) -> Rows:
 WHOLE, NUMBERS = 6, 6
 """Whole numbers and figures of a trade that `take_positions` writes."""
 
+ORDER_NUMBERS = 7
+"""Figures of a trade that `take_orders` writes, before its targets."""
+
 FEW = 32
 """One signal in so many bars, or fewer: their rows are fetched before they are read."""
 
@@ -127,81 +130,98 @@ COARSE_COLUMNS = 2
 """Columns behind it if each signal is taken, as `note_coarse` writes them."""
 
 
+class PlainInputs(NamedTuple):
+    """Inputs of a walk without orders that all pairs of a series share."""
+
+    prices: Extremes
+    asks: CodedPopulation
+    charges: Charges
+
+
+class Folding(NamedTuple):
+    """Windows of a call, and what its threads write."""
+
+    windows: Ints  # [W, 2] start and end of each window
+    shared: Ints  # [1] of all threads, counts the individuals that were begun
+    out: Floats  # [P, W, A] receives accumulators
+    # [P, W] receives the place of each ledger's first trade among those of its thread; [0, 0] where
+    # no ledgers are wanted.
+    firsts: Ints
+    thread_of: Ints  # [P] receives who took each individual; or [0]
+
+
 def begin_population(
-    prices: Extremes,
-    population: CodedPopulation,
-    asked: AskedWords,
-    charges: Charges,
-    windows: Ints,
+    inputs: PlainInputs | OrderInputs, asked: AskedWords, windows: Ints
 ) -> tuple[Work, Floats]:
     """Work of a thread in windows [W, 2] of one series, and accumulators [P, W, A] that it makes.
 
     It decides the conditions of an individual, and walks by them. All threads share the count of
     individuals that were begun.
     """
-    out = np.full((len(population.delay), len(windows), len(ACCUMULATORS)), np.nan)
+    fold: Any = fold_each_order
+    if isinstance(inputs, PlainInputs):
+        fold, lists_all, legs, figures = fold_each, inputs.charges.lists_all, 0, NUMBERS
+    else:
+        lists_all, legs = inputs.rules.lists_all, inputs.rules.legs
+        figures = ORDER_NUMBERS + legs
+    width = WHOLE + legs + COARSE_COLUMNS * lists_all
+    out = np.full((len(inputs.asks.delay), len(windows), len(ACCUMULATORS)), np.nan)
     shared = np.zeros(1, np.int64)
 
     def work(thread: int, firsts: Ints, thread_of: Ints) -> tuple[Ints, Floats]:
-        width = WHOLE + COARSE_COLUMNS * charges.lists_all
-        room = np.empty((0, width), np.int64), np.empty((0, NUMBERS))
-        mine = population._replace(words=population.words[thread])
-        return fold_each(prices, mine, asked, charges, windows, shared, out, thread, firsts,
-                         thread_of, *room)  # fmt: skip
+        room = np.empty((0, width), np.int64), np.empty((0, figures))
+        mine: Any = inputs.asks._replace(words=inputs.asks.words[thread])
+        folding = Folding(windows, shared, out, firsts, thread_of)
+        made: tuple[Ints, Floats] = fold(inputs._replace(asks=mine), asked, folding, thread, *room)
+        return made
 
     return work, out
 
 
-def collect_trades(listed: Listed) -> tuple[Ledger, Ints]:
+def collect_trades(
+    listed: Listed, legs: int = 0, *, has_scale: bool = False
+) -> tuple[Ledger, Ints]:
     """The trades of all ledgers, one after the other; coarse bars of each signal [K, 2].
 
-    The latter exist if each signal is taken, as `note_coarse` writes them.
+    The latter exist if each signal is taken, as `note_coarse` writes them. `legs` are targets of a
+    ladder, `has_scale`: sizes are measured by a row.
     """
     whole, numbers = listed.in_order()
     signal_bar, entry_bar, exit_bar, reason, side, held = np.ascontiguousarray(whole[:, :WHOLE].T)
-    entry, stop, target, leave, r, last_stop = np.ascontiguousarray(numbers.T)
+    entry, stop, target, leave, r, last_stop = np.ascontiguousarray(numbers[:, :NUMBERS].T)
+    behind = WHOLE + legs
     trades = Ledger(
         signal_bar, entry_bar, exit_bar, reason.astype(np.int8), entry, stop, target, leave, r,
-        side.astype(np.int8), last_stop, held,
+        side.astype(np.int8), last_stop, held, whole[:, WHOLE:behind], numbers[:, ORDER_NUMBERS:],
+        numbers[:, NUMBERS : NUMBERS + has_scale],
     )  # fmt: skip
-    return trades, whole[:, WHOLE:]
+    return trades, whole[:, behind:]
 
 
 @compiled_unlocked
 def fold_each(
-    prices: Extremes,
-    population: CodedPopulation,
+    inputs: PlainInputs,
     asked: AskedWords,
-    charges: Charges,
-    windows: Ints,
-    shared: Ints,
-    out: Floats,
+    folding: Folding,
     thread: int,
-    firsts: Ints,
-    thread_of: Ints,
     whole: Ints,
     numbers: Floats,
 ) -> tuple[Ints, Floats]:
     """Take individuals one after another, while other threads take others.
 
     Args:
-        prices: The series.
-        population: All individuals, with room of this thread for words.
+        inputs: The series and all individuals, with room of this thread for words.
         asked: How these are decided.
-        charges: Costs and risk rules.
-        windows: [W, 2] start and end of each window.
-        shared: [1] of all threads, counts the individuals that were begun.
-        out: [P, W, A] receives accumulators.
+        folding: Windows, and what is written.
         thread: Number of this one.
-        firsts: [P, W] receives the place of each ledger's first trade among those of its thread;
-            or [0, 0] where no ledgers are wanted.
-        thread_of: [P] receives who took each individual; or [0].
         whole: [n, 6] room for trades, as `take_positions` writes them.
         numbers: [n, 6] likewise.
 
     Returns:
         What was written, in as much room as it took.
     """
+    prices, population, charges = inputs
+    windows, shared, out, firsts, thread_of = folding
     keeps = firsts.shape[0] > 0
     # No literal: its callees would be compiled once more for it.
     used: int = np.int64(0)  # type: ignore[assignment]
@@ -257,65 +277,25 @@ def expect_rows(population: CodedPopulation, p: int) -> None:
 
 REJECTED, COARSE = ACCUMULATOR_INDEX["rejected"], ACCUMULATOR_INDEX["coarse"]
 SIGNAL = REASONS.index("signal")
-ORDER_NUMBERS = 7
-"""Figures of a trade that `take_orders` writes, before its targets."""
-
-
-def begin_orders(inputs: OrderInputs, asked: AskedWords, windows: Ints) -> tuple[Work, Floats]:
-    """Begin as `begin_population` does."""
-    out = np.full((len(inputs.asks.delay), len(windows), len(ACCUMULATORS)), np.nan)
-    shared, rules = np.zeros(1, np.int64), inputs.rules
-    legs = rules.legs
-
-    def work(thread: int, firsts: Ints, thread_of: Ints) -> tuple[Ints, Floats]:
-        width = WHOLE + legs + COARSE_COLUMNS * rules.lists_all
-        room = np.empty((0, width), np.int64), np.empty((0, ORDER_NUMBERS + legs))
-        mine = inputs.asks._replace(words=inputs.asks.words[thread])
-        return fold_each_order(inputs._replace(asks=mine), asked, windows, shared, out, thread,
-                               firsts, thread_of, *room)  # fmt: skip
-
-    return work, out
-
-
-def collect_orders(listed: Listed, legs: int, *, has_scale: bool) -> tuple[Ledger, Ints]:
-    """Collect as `collect_trades` does, of trades with so many targets.
-
-    `has_scale`: sizes are measured by a row.
-    """
-    whole, numbers = listed.in_order()
-    signal_bar, entry_bar, exit_bar, reason, side, held = np.ascontiguousarray(whole[:, :WHOLE].T)
-    behind = WHOLE + legs
-    entry, stop, target, leave, r, last_stop, _ = np.ascontiguousarray(numbers[:, :ORDER_NUMBERS].T)
-    trades = Ledger(
-        signal_bar, entry_bar, exit_bar, reason.astype(np.int8), entry, stop, target, leave, r,
-        side.astype(np.int8), last_stop, held, whole[:, WHOLE:behind], numbers[:, ORDER_NUMBERS:],
-        numbers[:, ORDER_NUMBERS - 1 : ORDER_NUMBERS if has_scale else ORDER_NUMBERS - 1],
-    )  # fmt: skip
-    return trades, whole[:, behind:]
 
 
 @compiled_unlocked
 def fold_each_order(
     inputs: OrderInputs,
     asked: AskedWords,
-    windows: Ints,
-    shared: Ints,
-    out: Floats,
+    folding: Folding,
     thread: int,
-    firsts: Ints,
-    thread_of: Ints,
     whole: Ints,
     numbers: Floats,
 ) -> tuple[Ints, Floats]:
-    """Take individuals one after another, while other threads take others.
+    """Take individuals as `fold_each` does.
 
-    Where each signal is taken it is the only one of a walk, and a row is listed for it.
-
-    Arguments and result as in `engine.positions.cpu.batch.fold_each`; `whole` [n, 6 + L] and
-    `numbers` [n, 7 + L] as `take_orders` writes them, and `whole` two more where each signal is
-    taken, as `note_coarse` does.
+    Where each signal is taken it is the only one of a walk, and a row is listed for it. `whole`
+    [n, 6 + L] and `numbers` [n, 7 + L] are as `take_orders` writes them, and `whole` two more where
+    each signal is taken, as `note_coarse` does.
     """
     prices, population, rules, purse = inputs
+    windows, shared, out, firsts, thread_of = folding
     keeps = firsts.shape[0] > 0
     # No literal: its callees would be compiled once more for it.
     used: int = np.int64(0)  # type: ignore[assignment]
