@@ -8,12 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from data.bars import Bars
-from engine.accounts.account import Account
 from engine.accounts.ledger import ACCUMULATORS, Ledger, Trade
 from engine.accounts.metrics import compute_metrics
 from engine.accounts.reference import count_partials
 from engine.accounts.results import split_accounts
-from engine.accounts.strategy_stakes import build_stake
 from engine.accounts.valuation import TradeTerms, plain_terms, reprice_trades
 from engine.batch import Engine
 from engine.certificate import data_hash
@@ -83,7 +81,7 @@ def list_details(task: Task, genome: Floats, ledgers: Sequence[Ledger]) -> list[
     """Details of an individual's [G] trades, of each window of `Markets.all_windows` [W]."""
     spec, markets = task.spec, task.markets
     reference = Reference(spec, markets.series, [], task.costs, form=CompiledForm())
-    sizes = _list_sizes(task, spec.layout.decode(genome), ledgers)
+    sizes = _list_sizes(task, genome, ledgers)
     all_terms = list_terms(reference, genome, markets.all_windows)
     is_limited = any(len(ledger.gross.T) for ledger in ledgers)
     details = []
@@ -179,7 +177,7 @@ def _list_payments(spec: Strategy, ledger: Ledger, terms: TradeTerms) -> dict[st
 
 
 def _list_sizes(
-    task: Task, genes: Mapping[str, float], ledgers: Sequence[Ledger]
+    task: Task, genome: Floats, ledgers: Sequence[Ledger]
 ) -> list[tuple[dict[str, Column], AccountSteps | None]]:
     """Units and leverage of each window's trades, and steps; none where no account sizes them.
 
@@ -188,12 +186,9 @@ def _list_sizes(
     sizes: list[tuple[dict[str, Column], AccountSteps | None]] = [({}, None)] * len(ledgers)
     if task.spec.account is None:
         return sizes
-    markets, stake = task.markets, build_stake(task.spec, task.costs, genes)
-    for numbers in split_accounts(markets.all_windows):
-        some, windows = zip(*((ledgers[w], markets.all_windows[w]) for w in numbers), strict=True)
-        names = tuple(markets.symbols[w] for w in numbers)
-        stakes = (stake,) * len(numbers)
-        folded = Account(markets.series, windows, names, task.costs, stakes=stakes).fold(some)
+    for numbers in split_accounts(task.markets.all_windows):
+        some = [ledgers[number] for number in numbers]
+        folded = build_account(task, numbers).adapt(genome).fold(some)
         ends = np.cumsum([len(ledger) for ledger in some])[:-1]
         columns = (
             np.split(folded.by_place(column), ends)

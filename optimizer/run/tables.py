@@ -395,44 +395,27 @@ class WarmStart:
 
 
 def load_warm_start(config: RunConfig, layout: GenomeLayout) -> WarmStart | None:
-    """The individuals that a configuration begins with, if any."""
-    if config.warm_start is None:
-        return None
-    return load_genomes(
-        config.warm_start,
-        layout,
-        Path(config.runs),
-        member=config.member,
-        may_repair=config.repair,
-    )
+    """Individuals that a configuration begins with, if any.
 
-
-def load_genomes(
-    source: str,
-    layout: GenomeLayout,
-    runs: Path,
-    *,
-    member: int | None = None,
-    may_repair: bool = False,
-) -> WarmStart:
-    """Individuals for a search to begin with.
-
-    `source` is a ``.json`` or ``.csv`` file as `read_individuals` reads it, or a run: its front,
-    else its last generation. `member` takes one of them alone. Genes that are not named keep their
-    default. `may_repair` moves genomes inside bounds and constraints; else they are refused.
+    They stand in a ``.json`` or ``.csv`` file as `read_individuals` reads it, or in a run: its
+    front, else its last generation. `member` takes one of them alone. Genes that are not named keep
+    their default. `repair` moves genomes inside bounds and constraints; else they are refused.
     ConfigError when the file cannot be read, or an individual is not one of this search;
     StoreError when there is no such run, or it has recorded no generation.
     """
+    source, member = config.warm_start, config.member
+    if source is None:
+        return None
     path = Path(source)
     if path.suffix in (".json", ".csv"):
         where, members = str(path), read_individuals(path)
     elif path.is_file() and path.name != DATABASE:
         raise ConfigError(f"{path}: name a .json or .csv file, or a run")
     else:
-        where, members = f"run '{source}'", _load_members(find_run(runs, source))
+        where, members = f"run '{source}'", _load_members(find_run(Path(config.runs), source))
     if member is not None:
         member = chosen_member(where, len(members), member)
-    return _encode_members(where, members, layout, member, may_repair=may_repair)
+    return _encode_members(where, members, layout, member, may_repair=config.repair)
 
 
 def hash_genomes(genomes: Floats | None) -> str | None:

@@ -19,7 +19,7 @@ from optimizer.run.points import build_grid, importance
 from optimizer.run.problem import Answer, EngineProblem, Judge, Question, judge_together
 from optimizer.run.purposes import JUDGE, restore_task
 from optimizer.run.runner import Observer, on_other_bars, resume_run, search, start_run
-from optimizer.run.tables import hash_genomes, load_genomes, newest_front
+from optimizer.run.tables import hash_genomes, load_warm_start, newest_front
 from optimizer.search.evolution import front_hash
 from optimizer.store import RunStore, list_runs
 from strategy import STRATEGIES
@@ -256,6 +256,11 @@ def write_file(folder, name, content):
     return str(path)
 
 
+def begin_with(path, **settings):
+    """Individuals of a file that a search begins with."""
+    return load_warm_start(RunConfig(warm_start=path, **settings), SELLER)
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -269,14 +274,14 @@ def write_file(folder, name, content):
 )
 def test_json_is_read_as_people_write_and_we_export_it(tmp_path, content):
     """Genes that are named are taken, the others keep their default."""
-    (genome,) = load_genomes(write_file(tmp_path, "g.json", content), SELLER, tmp_path).genomes
+    (genome,) = begin_with(write_file(tmp_path, "g.json", content)).genomes
     assert genome.tolist() == SELLER.encode(GENES).tolist()
 
 
 def test_csv_columns_may_be_those_of_an_export(tmp_path):
     """Columns of genes with or without their prefix; our other columns are not looked at."""
     text = "genes.ema_fast,reward_r,metrics.sharpe\n24,3.5,0.1\n30,,0.2\n"
-    genomes = load_genomes(write_file(tmp_path, "g.csv", text), SELLER, tmp_path).genomes
+    genomes = begin_with(write_file(tmp_path, "g.csv", text)).genomes
     assert genomes[:, SELLER.index("ema_fast")].tolist() == [24.0, 30.0]
     assert genomes[:, SELLER.index("reward_r")].tolist() == [3.5, 2.0]
 
@@ -287,7 +292,7 @@ OUTSIDE = [{"reward_r": 99.0}, {"reward_r": 1.0}, {"ema_fast": 150, "ema_slow": 
 def test_they_are_moved_inside_the_bounds_where_that_is_asked(tmp_path):
     """A note counts those moved, and those without a place."""
     path = write_file(tmp_path, "g.json", OUTSIDE)
-    genomes = load_genomes(path, SELLER, tmp_path, may_repair=True)
+    genomes = begin_with(path, repair=True)
     assert genomes.genomes[:, SELLER.index("reward_r")].tolist() == [5.0, 1.0, 2.0]
     assert SELLER.is_legal(genomes.genomes).all()
     moved = "2 of 3 candidates to begin with were repaired"
