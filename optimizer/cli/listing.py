@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 
 from optimizer.cli.console import plain_table, stdout
 from optimizer.cli.shared import Order
-from optimizer.formatting import fraction, number
-from optimizer.grades import GRADE_RANKS, Grade
+from optimizer.formatting import GRADE_RANKS, Grade, fraction, number
 from optimizer.store.labels import Labels
 from optimizer.store.listing import RunSummary
 

@@ -117,7 +117,7 @@ def _parse_weights(text: str | None) -> list[float] | None:
 def print_portfolio(result: "PortfolioResult") -> None:
     """Print the worst verdict, each component alone, the account, and correlations."""
     from optimizer.cli.result import COLOURS
-    from optimizer.grades import GRADE_WORDS
+    from optimizer.formatting import GRADE_WORDS
     from optimizer.store.caveats import describe_account, name_limits
 
     console = stdout()

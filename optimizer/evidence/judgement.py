@@ -46,8 +46,7 @@ from optimizer.evidence.verdict import (
     Verdict,
     decide,
 )
-from optimizer.formatting import format_count, number
-from optimizer.grades import GRADE_RANKS
+from optimizer.formatting import GRADE_RANKS, format_count, number
 from optimizer.run.tables import chosen_member, require_result, resume_command
 from optimizer.store.caveats import JUDGEMENT, OPENED, RunAnswer, describe_gone, mapping_or_empty
 from optimizer.store.payload import OPTIONAL, Payload

@@ -28,8 +28,7 @@ from optimizer.evidence.out_of_sample import (
     add_up,
 )
 from optimizer.evidence.robust import CHECKS
-from optimizer.formatting import format_count
-from optimizer.grades import GRADES
+from optimizer.formatting import GRADES, format_count
 from optimizer.store.caveats import describe_gone
 from optimizer.store.payload import Payload
 
@@ -116,7 +115,7 @@ class Facts:
 class Verdict(Payload):
     """Verdict on a run: a grade and its sentence."""
 
-    grade: str  # one of `optimizer.grades.GRADES`
+    grade: str  # one of `optimizer.formatting.GRADES`
     sentence: str  # the first line wherever the front is shown
     reasons: tuple[str, ...] = ()  # further deciding facts, first the contradicting ones
 

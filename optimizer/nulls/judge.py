@@ -51,7 +51,7 @@ class NullVerdict(Payload):
     """Verdict on a search by its results on the real market and on the copies."""
 
     sentence: str
-    grade: Literal["weak", "luck", "not_judged"]  # of `optimizer.grades.GRADES`
+    grade: Literal["weak", "luck", "not_judged"]  # of `optimizer.formatting.GRADES`
     p: float  # of the kind that decides, times the looks
     form: Literal["rank", "any time"]  # of p
     looks: int  # searches that were judged with the folder, this one included

@@ -30,8 +30,7 @@ from optimizer.evidence.judgement import (
 )
 from optimizer.evidence.returns import daily_returns, list_days
 from optimizer.evidence.verdict import NEXT, Verdict
-from optimizer.formatting import format_count
-from optimizer.grades import GRADE_RANKS
+from optimizer.formatting import GRADE_RANKS, format_count
 from optimizer.run.individuals import find_caveats
 from optimizer.run.purposes import COMBINE, restore_task
 from optimizer.run.tables import newest_front
@@ -60,7 +59,9 @@ class ComponentFigures:
     trades: int  # that the portfolio made of it
     skipped: int  # signals for which the portfolio had no room
     alone: dict[str, float]  # metrics by name
-    grade: str  # one of `optimizer.grades.GRADES`: of its run, at most ``not_judged`` of another
+    grade: (
+        str  # one of `formatting.GRADES`: of its run, at most ``not_judged`` of another
+    )
     verdict: str  # sentence of its run, and whom that is about where it is another
     # Mean R that it is expected to earn, and what that makes of an account of it alone; None where
     # not known.

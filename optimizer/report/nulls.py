@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from statistics import median
 
-from optimizer.formatting import number
-from optimizer.grades import GRADE_WORDS
+from optimizer.formatting import GRADE_WORDS, number
 from optimizer.nulls.judge import NullVerdict
 from optimizer.report.charts.judged import null_strengths
 from optimizer.report.page import render_charts

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from optimizer.formatting import MEANINGS, metric, number
-from optimizer.grades import GRADE_WORDS
+from optimizer.formatting import GRADE_WORDS, MEANINGS, metric, number
 from optimizer.portfolios.portfolio import PortfolioResult
 from optimizer.report.account import Curve, describe_drawdowns, monthly_returns, worst_drawdowns
 from optimizer.report.charts import account

@@ -26,9 +26,15 @@ from optimizer.evidence.null import NULL_FLAGS
 from optimizer.evidence.schedule import ScheduleRecord
 from optimizer.evidence.statistic import Weighed
 from optimizer.evidence.verdict import NEXT, SIMULATED, Verdict
-from optimizer.formatting import describe_formulas, format_count, fraction, metric, number
+from optimizer.formatting import (
+    GRADE_WORDS,
+    describe_formulas,
+    format_count,
+    fraction,
+    metric,
+    number,
+)
 from optimizer.goals.advice import describe_bounds
-from optimizer.grades import GRADE_WORDS
 from optimizer.search.generation import Floats
 from optimizer.store.caveats import describe_account, describe_gone, describe_return
 from optimizer.store.result import (

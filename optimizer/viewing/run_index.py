@@ -7,8 +7,7 @@ from pathlib import Path
 
 from data.errors import list_some
 from optimizer.errors import StoreError
-from optimizer.formatting import fraction, number
-from optimizer.grades import GRADE_RANKS
+from optimizer.formatting import GRADE_RANKS, fraction, number
 from optimizer.store.files import DATABASE, LABELS, OWNER
 from optimizer.store.listing import (
     JUDGED_NOW,

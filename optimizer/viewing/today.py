@@ -9,8 +9,7 @@ from data.errors import DataError
 from engine.errors import EngineError
 from optimizer.errors import OptimizerError
 from optimizer.evidence.drift import DriftRecord
-from optimizer.formatting import format_count
-from optimizer.grades import GRADE_WORDS
+from optimizer.formatting import GRADE_WORDS, format_count
 from optimizer.signals.drift import read_drift
 from optimizer.signals.records import SymbolState
 from optimizer.signals.source import Signal, SignalSource

@@ -17,8 +17,7 @@ from optimizer.cli import console
 from optimizer.cli.flags import run_names
 from optimizer.evidence.judgement import find_pick, read_opened_result
 from optimizer.evidence.pick import PickRecord
-from optimizer.formatting import fraction
-from optimizer.grades import GRADE_WORDS
+from optimizer.formatting import GRADE_WORDS, fraction
 from optimizer.report.facts import summarize
 from optimizer.store import RunStore
 from tests.support.commands import SMALL, write_market

@@ -11,8 +11,7 @@ from engine.accounts.costs import Costs
 from optimizer import load_run
 from optimizer.cli.console import format_csv
 from optimizer.config.run_config import RunConfig
-from optimizer.formatting import MEANINGS, metric
-from optimizer.grades import GRADE_WORDS
+from optimizer.formatting import GRADE_WORDS, MEANINGS, metric
 from optimizer.report import write_report
 from optimizer.report.run import Single
 from optimizer.run.backtest import build_ledger_table, count_orders

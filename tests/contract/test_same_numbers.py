@@ -6,8 +6,7 @@ import re
 import pytest
 
 from optimizer import load_run
-from optimizer.formatting import metric, words
-from optimizer.grades import GRADE_WORDS
+from optimizer.formatting import GRADE_WORDS, metric, words
 from optimizer.store.result import FIGURES
 from tests.support.commands import read_csv
 from tests.support.pages import read_data

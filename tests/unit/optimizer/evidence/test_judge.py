@@ -41,7 +41,7 @@ from optimizer.evidence.null import (
 )
 from optimizer.evidence.schedule import NULL_SCHEDULE, STEP, ScheduleRecord, StepSettings
 from optimizer.evidence.verdict import Verdict
-from optimizer.grades import GRADES
+from optimizer.formatting import GRADES
 from optimizer.run.purposes import JUDGE, restore_task
 from optimizer.run.runner import on_other_bars
 from optimizer.store import RunStore

@@ -27,7 +27,7 @@ from optimizer.evidence.schedule import StepSettings, TradedSteps
 from optimizer.evidence.schedule_searches import StepSetup, choose_picks
 from optimizer.evidence.statistic import Around, Figure, make_undefined
 from optimizer.evidence.verdict import Facts, ScheduleFacts, decide
-from optimizer.grades import GRADES
+from optimizer.formatting import GRADES
 from optimizer.run.problem import run_alone
 from optimizer.run.purposes import JUDGE, restore_task
 from optimizer.schedule import Schedule, plan_steps

@@ -13,8 +13,7 @@ from optimizer import load_run
 from optimizer.cli.result import print_answer, print_result
 from optimizer.evidence.judge import judge_run
 from optimizer.evidence.judged_run import Plan
-from optimizer.formatting import fraction, metric
-from optimizer.grades import GRADES
+from optimizer.formatting import GRADES, fraction, metric
 from optimizer.report import gallery
 from optimizer.report.charts.chart import Chart
 from optimizer.report.charts.price import find_rows
