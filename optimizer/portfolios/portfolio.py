@@ -59,9 +59,7 @@ class ComponentFigures:
     trades: int  # that the portfolio made of it
     skipped: int  # signals for which the portfolio had no room
     alone: dict[str, float]  # metrics by name
-    grade: (
-        str  # one of `formatting.GRADES`: of its run, at most ``not_judged`` of another
-    )
+    grade: str  # one of `formatting.GRADES`: of its run, at most ``not_judged`` of another
     verdict: str  # sentence of its run, and whom that is about where it is another
     # Mean R that it is expected to earn, and what that makes of an account of it alone; None where
     # not known.
