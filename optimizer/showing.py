@@ -135,7 +135,8 @@ class TerminalShow(Show):
 
 def choose_show() -> Show:
     """Viewer of work that Python began: of a notebook or an interactive session, else none."""
-    if "ipykernel" in sys.modules:
+    kernel: Any = sys.modules.get("ipykernel.kernelapp")
+    if kernel is not None and kernel.IPKernelApp.initialized():
         return PageShow()
     if hasattr(sys, "ps1") and sys.stderr.isatty():
         return TerminalShow(Console(stderr=True))
