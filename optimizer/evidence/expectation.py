@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean, variance
 from typing import Annotated, NamedTuple
 
-from optimizer.evidence.out_of_sample import Unseen
+from optimizer.evidence.out_of_sample import OutOfSample
 from optimizer.evidence.statistic import Number
 from optimizer.formatting import format_count, fraction
 from optimizer.store.payload import OPTIONAL, Payload
@@ -106,7 +106,7 @@ class ExpectedRecord(Payload):
 
 
 def expect(
-    mean_r: Number, strength: Number, nulls: Sequence[Number], folds: Unseen | None = None
+    mean_r: Number, strength: Number, nulls: Sequence[Number], folds: OutOfSample | None = None
 ) -> ExpectedRecord | None:
     """Expectation of a member, never above its own mean R; None where nothing is known of it.
 
@@ -124,9 +124,10 @@ def expect(
         left, spread = weigh_nulls(strength, found)
         mean, deviation = error * left, error * spread
         count, fold_trades = len(found), 0
-    elif folds is not None and folds.trades >= FEWEST_FOLD_TRADES and folds.strength.value:
-        own = folds.mean_r.value / folds.strength.value
-        mean = folds.mean_r.value * (FOLD_GAIN if folds.mean_r.value > 0 else 1.0)
+    elif folds is not None and folds.trades >= FEWEST_FOLD_TRADES and folds.value("strength"):
+        mean = folds.value("mean_r")
+        own = mean / folds.value("strength")
+        mean *= FOLD_GAIN if mean > 0 else 1.0
         deviation = math.hypot(own, SPREAD_OF_FOLDS * error)
         count, fold_trades = 0, folds.trades
     else:

@@ -14,7 +14,7 @@ from data.checks import Floats
 from engine.accounts.ledger import Ledger
 from optimizer.evidence.checkpoint import Checkpoint
 from optimizer.evidence.jobs.executor import OnWindows, PartPick
-from optimizer.evidence.out_of_sample import OutOfSample, Unseen, measure_out_of_sample
+from optimizer.evidence.out_of_sample import OutOfSample, measure_out_of_sample
 from optimizer.evidence.pick import compute_strength
 from optimizer.evidence.returns import compute_efficiency, sum_days
 from optimizer.evidence.splits import Split, list_paths
@@ -206,10 +206,13 @@ def build_folds_record(
         genes = task.spec.layout.show(np.array(pick.genome))
         alone = measure_out_of_sample(after, series, split.test)
         days = sum_days(before, series, split.train), sum_days(after, series, split.test)
-        figures = encode_figures(mean_r=alone.mean_r, efficiency=compute_efficiency(*days))
+        figures = encode_figures(
+            mean_r=alone.figure("mean_r"), efficiency=compute_efficiency(*days)
+        )
         rows.append(FoldRow(train, test, genes, alone.trades, untested=untested, **figures))
     why = make_undefined("no candidate was feasible in any fold")
-    unseen = Unseen(0, 0, why, why, why)
+    none = encode_figures(mean_r=why, psr=why, strength=why)
+    unseen = OutOfSample(trades=0, closing_days=0, **none)
     if windows:
         unseen = measure_out_of_sample(ledgers, series, windows)
     moved = measure_drift(

@@ -12,7 +12,7 @@ from data.files import taking_turns
 from engine.certificate import data_hash
 from optimizer.errors import ConfigError, StoreError
 from optimizer.evidence.folds import Range
-from optimizer.evidence.out_of_sample import OutOfSample, Unseen, measure_out_of_sample
+from optimizer.evidence.out_of_sample import OutOfSample, measure_out_of_sample
 from optimizer.evidence.statistic import Around, Number, Weighed
 from optimizer.formatting import format_count
 from optimizer.run.tables import newest_front
@@ -98,7 +98,7 @@ def build_held_out_record(
     known: Looks,
     *,
     judged: Iterable[HeldOutRecord | None],
-    go_on: Callable[[], Unseen] | None = None,
+    go_on: Callable[[], OutOfSample] | None = None,
 ) -> HeldOutRecord:
     """Record of the front on held-out bars; the look is recorded before anything is seen.
 

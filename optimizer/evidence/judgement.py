@@ -29,7 +29,6 @@ from optimizer.evidence.jobs.executor import GPU_STEP_S, INDIVIDUAL_S, MOST_ROWS
 from optimizer.evidence.ledger import LedgerRecord
 from optimizer.evidence.lookahead import CausalRecord
 from optimizer.evidence.null import NULL, NULL_FLAGS, NullRecord
-from optimizer.evidence.out_of_sample import Unseen
 from optimizer.evidence.pick import PickRecord
 from optimizer.evidence.power import PowerRecord
 from optimizer.evidence.robust import CHECKED, RobustRecord
@@ -253,8 +252,8 @@ def add_verdict(
         command=f"{command} --null {DEFAULT_SEARCHES}",
         seconds=seconds,
         nulls={} if judgement.null is None else judgement.null.tallies,
-        folds=None if judgement.folds is None else judgement.folds.unseen,
-        held_out=None if held_out is None else held_out.unseen,
+        folds=judgement.folds,
+        held_out=held_out,
         untested=_list_untested(judgement),
         looks=1 if held_out is None else held_out.looks,
         searches=judgement.tries,
@@ -269,7 +268,11 @@ def add_verdict(
         facts = _judge_schedule(facts, judgement.schedule, held_out, command)
     answer = _build_answer(result, judgement)
     if answer is not None:
-        answer = replace(answer, folds=_read_mean(facts.folds), held_out=_read_mean(facts.held_out))
+        answer = replace(
+            answer,
+            folds=None if facts.folds is None else facts.folds.mean_r,
+            held_out=None if facts.held_out is None else facts.held_out.mean_r,
+        )
     judged = replace(judgement, verdict=decide(facts), answer=answer)
     expected = None if pick is None else expect_member(result, judged, pick.member)
     if answer is not None and expected is not None:
@@ -277,11 +280,6 @@ def add_verdict(
         growth = None if year is None or year.is_r else year.mean
         answer = replace(answer, expected=expected.mean, expected_cagr=growth)
     return replace(judged, expected=expected, answer=answer)
-
-
-def _read_mean(unseen: Unseen | None) -> float | None:
-    """Mean R a trade; None without trades."""
-    return None if unseen is None or not unseen.trades else unseen.mean_r.value
 
 
 def _judge_schedule(
@@ -297,8 +295,8 @@ def _judge_schedule(
         mean_r=_nan_if_none(schedule.mean_r),
         command=f"{command} {lookback} --null {DEFAULT_SEARCHES}",
         nulls={} if schedule.null is None else schedule.null.tallies,
-        folds=schedule.unseen,
-        held_out=held_out.unseen if held_out is not None and held_out.by_steps else None,
+        folds=schedule,
+        held_out=held_out if held_out is not None and held_out.by_steps else None,
         untested=(),
         checks={},
         gone=schedule.gone,
@@ -370,7 +368,7 @@ def expect_member(
     mean_r, strength = metrics.get("mean_r"), metrics.get("strength")
     if pick is not None and member == pick.member:
         mean_r, strength = pick.mean_r, pick.strength
-        folds = None if judgement.folds is None else judgement.folds.unseen
+        folds = judgement.folds
     expected = expect(mean_r, strength, nulls, folds)
     if expected is None:
         return None

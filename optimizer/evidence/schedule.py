@@ -17,7 +17,7 @@ from engine.accounts.ledger import Ledger
 from optimizer.evidence.bootstrap import choose_block_length, compute_mean_p
 from optimizer.evidence.folds import Range, list_ranges, measure_drift, replay_pick
 from optimizer.evidence.null import NullRecord
-from optimizer.evidence.out_of_sample import OutOfSample, Unseen, measure_out_of_sample
+from optimizer.evidence.out_of_sample import OutOfSample, measure_out_of_sample
 from optimizer.evidence.pick import compute_strength
 from optimizer.evidence.returns import compute_efficiency, daily_returns, list_days, sum_days
 from optimizer.evidence.statistic import (
@@ -86,7 +86,7 @@ class TradedSteps:
         """Strength of all trades."""
         return compute_strength([ledger.r for ledger in self.stitched.ledgers])
 
-    def measure(self) -> Unseen:
+    def measure(self) -> OutOfSample:
         """All trades, which no search had seen."""
         stitched = self.stitched
         return measure_out_of_sample(stitched.ledgers, stitched.series, stitched.windows)
@@ -268,7 +268,7 @@ def build_schedule_record(
         **unseen.encode(
             turnover=measure_drift(traded.task.spec.layout, traded.picks),
             changed=Figure(float(np.mean(is_changed))) if is_changed else one,
-            first_mean_r=kept.measure().mean_r,
+            first_mean_r=kept.measure().figure("mean_r"),
             gain=gain,
             gain_p=gain_p,
         ),

@@ -23,7 +23,7 @@ from optimizer.evidence.jobs.executor import (
 )
 from optimizer.evidence.judged_run import JudgedRun
 from optimizer.evidence.null import KINDS, NullJob, NullSearch, NullTest, OnNullMarkets
-from optimizer.evidence.out_of_sample import Unseen, measure_out_of_sample
+from optimizer.evidence.out_of_sample import OutOfSample, measure_out_of_sample
 from optimizer.evidence.pick import Prefer, compute_strengths, replay_gone
 from optimizer.evidence.schedule import (
     NULL_SCHEDULE,
@@ -298,7 +298,7 @@ def continue_schedule(
     return setup.trade([*picks, *goes_on]), missing
 
 
-def measure_held_out_steps(store: RunStore, whole: Task, made: ScheduleRecord) -> Unseen:
+def measure_held_out_steps(store: RunStore, whole: Task, made: ScheduleRecord) -> OutOfSample:
     """Trades that steps of a schedule enter on held-out bars, as it goes on over them.
 
     `whole` is the run's task with what it held out; steps that are not recorded are searched.

@@ -97,6 +97,10 @@ class Numbers(Payload):
         why = self.why.get(name) or "unknown"
         return make_undefined(why) if value is None else Figure(value)
 
+    def value(self, name: str) -> float:
+        """The same as a number, NaN without one."""
+        return self.figure(name).value
+
     def format(self, name: str, digits: int = 3) -> str:
         """The same in words."""
         figure = self.figure(name)

@@ -24,7 +24,7 @@ from optimizer.evidence.out_of_sample import (
     FEWEST_CLOSING_DAYS,
     FEWEST_TRADES,
     STANDARD_ERROR,
-    Unseen,
+    OutOfSample,
     add_up,
 )
 from optimizer.evidence.robust import CHECKS
@@ -64,9 +64,9 @@ class Facts:
     # Null searches by strength, of each kind of bars; mirrored ones are needed where the shuffled
     # ones do not say luck.
     nulls: Mapping[str, Tally] = field(default_factory=lambda: MappingProxyType({}))
-    folds: Unseen | None = None  # re-searched folds together; None where there are none
+    folds: OutOfSample | None = None  # re-searched folds together; None where there are none
     # The pick on held-out bars; None while they are closed or where there are none.
-    held_out: Unseen | None = None
+    held_out: OutOfSample | None = None
     untested: tuple[str, ...] = ()  # symbols with a tenth of the pick's trades that no fold tests
     # Fronts that held-out bars sharing a bar with these were opened for, this included.
     looks: int = 1
@@ -99,14 +99,14 @@ class Facts:
         return self.held_out is not None and self.held_out.confirms(self.looks)
 
     @property
-    def traded_unseen(self) -> Mapping[str, Unseen]:
+    def traded_unseen(self) -> Mapping[str, OutOfSample]:
         """Trades on bars that the search had not seen, by where, as far as there were any."""
         name = "folds" if self.schedule is None else "steps"
         unseen = ((name, self.folds), ("held-out bars", self.held_out))
         return {where: trades for where, trades in unseen if trades is not None and trades.trades}
 
     @property
-    def lost_unseen(self) -> Mapping[str, Unseen]:
+    def lost_unseen(self) -> Mapping[str, OutOfSample]:
         """Trades on unseen bars that did not gain."""
         return {name: trades for name, trades in self.traded_unseen.items() if trades.contradicts}
 
@@ -295,8 +295,8 @@ def _format_mean(trades: int, mean_r: float) -> str:
     return f"{_format_r(mean_r)} a trade over {trades:,} trade" + ("s" if trades > 1 else "")
 
 
-def _describe_mean(unseen: Unseen) -> str:
-    return _format_mean(unseen.trades, unseen.mean_r.value)
+def _describe_mean(unseen: OutOfSample) -> str:
+    return _format_mean(unseen.trades, unseen.value("mean_r"))
 
 
 def _describe_result(trades: int, mean_r: float, strength: float) -> str:
@@ -322,13 +322,13 @@ def _describe_unseen(facts: Facts, *, is_told: bool = False) -> str:
         (where,) = parts
         return f"{where} {result}" if is_told else f"{result} ({where})"
     apart = ", ".join(
-        f"{where} {_format_r(part.mean_r.value)} over {part.trades:,}"
+        f"{where} {_format_r(part.value('mean_r'))} over {part.trades:,}"
         for where, part in parts.items()
     )
     return f"{' and '.join(parts)} together {result} ({apart})"
 
 
-def _add_losses(losses: Mapping[str, Unseen]) -> str:
+def _add_losses(losses: Mapping[str, OutOfSample]) -> str:
     """Sentences on losses, or on no gain, beside being luck."""
     lost = [where for where, unseen in losses.items() if not unseen.is_nought]
     nought = [where for where, unseen in losses.items() if unseen.is_nought]

@@ -150,11 +150,6 @@ def change_labels(
         raise StoreError(describe_unwritten(path, error)) from None
 
 
-def has_labels(directory: Path) -> bool:
-    """True if a directory holds a file of labels that this program wrote."""
-    return os.path.lexists(directory / LABELS) and not find_label_problem(directory)
-
-
 def _parse(content: bytes) -> Labels:
     """Labels of a file's content, by the same limits as a person's."""
     values = json.loads(content.decode("utf-8"))

@@ -28,7 +28,7 @@ from optimizer.store.files import (
     list_folders,
     read_owner,
 )
-from optimizer.store.labels import find_label_problem, has_labels, read_labels
+from optimizer.store.labels import find_label_problem, read_labels
 from optimizer.store.log import Reader
 from optimizer.store.log_file import APPLICATION_ID
 from optimizer.store.searches import hash_goals, hash_question
@@ -137,9 +137,10 @@ def summarise(path: Path, look: Look | None = None) -> RunSummary:
     `look` gets its result, if there is one.
     """
     summary = _read_summary(path, look)
-    if wrong := find_label_problem(path):
-        return replace(summary, damaged="; ".join(filter(None, (summary.damaged, *wrong))))
-    return replace(summary, **vars(read_labels(path)))
+    try:
+        return replace(summary, **vars(read_labels(path)))
+    except StoreError as error:
+        return replace(summary, damaged="; ".join(filter(None, (summary.damaged, str(error)))))
 
 
 def _read_summary(path: Path, look: Look | None) -> RunSummary:
@@ -446,7 +447,9 @@ def list_run_files(directory: Path) -> list[Path]:
     paths = [path for path in columns if Path(strip_draft(path.name)).stem in names]
     entries = [*_list_entries(directory)]
     paths += [path for path in entries if strip_draft(path.name) in OWN and path.name not in OWN]
-    paths += [path for path in entries if _is_page(path) or _is_label(path)]
+    paths += filter(_is_page, entries)
+    if not find_label_problem(directory):
+        paths += [path for path in entries if path.name == LABELS]
     last = sorted(NAMES, key=(DATABASE, OWNER).count)
     paths += [directory / name for name in last if os.path.lexists(directory / name)]
     return [path for path in paths if path.is_symlink() or not path.is_dir()]
@@ -529,11 +532,6 @@ def _is_page(path: Path) -> bool:
     with open(path, "rb") as file:
         head = file.read(HEAD_BYTES)
     return all(mark in head for mark in REPORT_MARKS)
-
-
-def _is_label(path: Path) -> bool:
-    """True if a file holds the tags and note of a run."""
-    return path.name == LABELS and has_labels(path.parent)
 
 
 def _list_entries(folder: Path) -> Iterator[Path]:

@@ -431,15 +431,10 @@ class RunHeader(Payload):
         return [bool(gene.options) for gene in self.genes]
 
     def list_genomes(self, members: Sequence[Member]) -> Floats:
-        """Genomes [F, G] of members; StoreError when one lacks a gene, or an option is unknown."""
-        names, rows = self.gene_names, []
-        for member in members:
-            if missing := [name for name in names if name not in member.genes]:
-                raise StoreError(
-                    f"the header names {missing[0]!r}, which a member of the result lacks"
-                )
-            genes = {name: member.genes[name] for name in names}
-            rows.append(list(number_genes(genes, self.options)))
+        """Genomes [F, G] of members with these genes; StoreError when an option is unknown."""
+        names = self.gene_names
+        named = ({name: member.genes[name] for name in names} for member in members)
+        rows = [list(number_genes(genes, self.options)) for genes in named]
         return np.array(rows, np.float64).reshape(len(rows), len(names))
 
     def show_genomes(self, genomes: Floats) -> dict[str, list[GeneText]]:

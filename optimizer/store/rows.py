@@ -150,10 +150,7 @@ class RecordedGeneration(Payload):
         if hashlib.sha256(body).digest() != expected:
             raise ValueError("its population does not match its SHA-256")
         individuals = self.individuals if kept == "whole" else self.front
-        widths = [individuals * width for width in _widths(self.genes, self.objectives)]
-        ends = [*accumulate(widths, initial=0), len(body)]
-        # Each in memory of its own, where its numbers are aligned.
-        return Columns(*(body[start:end] for start, end in pairwise(ends)))
+        return _split(body, individuals, self.genes, self.objectives)
 
     def restore(self, number: int, whole: bytes, body: bytes) -> Generation:
         """The whole generation; ValueError names why it cannot be had."""
@@ -272,11 +269,8 @@ def unpack_state(
     if not state:
         return empty_population(genes, objectives), np.empty(0)
     individuals, _ = struct.unpack_from(SIZES, state)
-    ends = [struct.calcsize(SIZES)]
-    for width in _widths(genes, objectives):
-        ends.append(ends[-1] + individuals * width)
-    columns = Columns(*(state[start:end] for start, end in pairwise(ends)))
-    return unpack(columns, genes, objectives), _floats(state[ends[-1] :])
+    columns = _split(state[struct.calcsize(SIZES) :], individuals, genes, objectives)
+    return unpack(columns, genes, objectives), _floats(columns.state)
 
 
 def find_front(population: Population) -> npt.NDArray[np.int64]:
@@ -329,6 +323,14 @@ def _widths(genes: int, objectives: int) -> tuple[int, ...]:
     """Bytes that an individual takes in each column but the state."""
     lineage = len(LINEAGE) * NUMBER_BYTES
     return genes * NUMBER_BYTES, objectives * NUMBER_BYTES, NUMBER_BYTES, CODE_BYTES, lineage
+
+
+def _split(joined: Bytes, individuals: int, genes: int, objectives: int) -> Columns:
+    """Columns of a population in one piece; the rest of it is the state."""
+    widths = [individuals * width for width in _widths(genes, objectives)]
+    ends = [*accumulate(widths, initial=0), len(joined)]
+    # Each in memory of its own, where its numbers are aligned.
+    return Columns(*(joined[start:end] for start, end in pairwise(ends)))
 
 
 def _fits(columns: Columns, individuals: int, genes: int, objectives: int) -> bool:

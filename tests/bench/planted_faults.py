@@ -93,6 +93,7 @@ COMMANDS = {
 BESIDE = {
     "optimizer/store": ("tests/properties/test_run_store.py", "tests/unit/optimizer/run"),
     "optimizer/evidence": ("tests/unit/optimizer/report", "tests/unit/optimizer/signals"),
+    "optimizer/evidence/jobs": ("tests/unit/optimizer/evidence",),
     "optimizer/goals": ("tests/properties/test_goals.py",),
     "optimizer/search": ("tests/unit/optimizer/run", "tests/golden/test_fronts.py"),
     "optimizer/run": ("tests/unit/optimizer/evidence", "tests/unit/optimizer/store"),

@@ -10,6 +10,7 @@ from optimizer.evidence.folds import FoldRow, FoldsRecord, Range
 from optimizer.evidence.judgement import Judgement, add_verdict, read_opened_result
 from optimizer.evidence.lookahead import CausalRecord
 from optimizer.evidence.null import Compared, NullKind, NullRecord
+from optimizer.evidence.out_of_sample import OutOfSample
 from optimizer.evidence.pick import PickRecord
 from optimizer.evidence.robust import CHECKS, COST_TIMES, CostRecord, RobustRecord
 from optimizer.evidence.sharpe import SharpeRecord
@@ -32,6 +33,13 @@ def null_kind(at_least, run=299):
     strength = Compared(3.0, counted.at_least, counted.p)
     shown = (None, *strengths[1 : counted.searches])
     return NullKind(counted.searches, counted.is_stopped, counted.best, strength, {}, None, shown)
+
+
+def make_unseen(trades, closing_days, mean_r, psr, strength=None):
+    """Trades on bars that a search had not seen."""
+    return OutOfSample(
+        trades=trades, closing_days=closing_days, mean_r=mean_r, psr=psr, strength=strength
+    )
 
 
 def fold(mean_r, why):

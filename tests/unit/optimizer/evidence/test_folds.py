@@ -28,11 +28,10 @@ from optimizer.evidence.jobs import machine
 from optimizer.evidence.jobs.executor import MachineShare, PartPick
 from optimizer.evidence.judge import judge_run
 from optimizer.evidence.judged_run import Plan
-from optimizer.evidence.out_of_sample import UNKNOWN, Unseen, add_up, measure_out_of_sample
+from optimizer.evidence.out_of_sample import add_up, measure_out_of_sample
 from optimizer.evidence.returns import daily_returns, list_days
 from optimizer.evidence.sharpe import compute_psr
 from optimizer.evidence.splits import Split, combinatorial, list_paths, walk_forward
-from optimizer.evidence.statistic import Figure
 from optimizer.run.runner import Observer, on_other_bars, search, start_run
 from strategy import Gene, GenomeLayout
 from tests.support.evidence import (
@@ -41,6 +40,7 @@ from tests.support.evidence import (
     make_ledger,
     make_planted_market,
 )
+from tests.support.judged import make_unseen
 from tests.support.judging import SMALL, make_task, write_bars
 from tests.support.references import BACKEND_PARAMETERS
 from tests.support.series import MINUTE_NS, START_NS, make_bars
@@ -342,14 +342,14 @@ def test_parts_add_up_to_one_mean_and_one_strength():
     bars = counted_bars(24 * 60)
     ledger = make_ledger(np.tile([1.0, -0.5], 15), exit_bar=24 * np.arange(30))
     part = measure_out_of_sample([ledger], [bars], [Window(0, 0, 24 * 30)])
-    assert part.strength.value == pytest.approx(7.5 / 18.75**0.5)
+    assert part.strength == pytest.approx(7.5 / 18.75**0.5)
     assert not part.is_nought
-    lost = Unseen(20, 20, Figure(-0.2), Figure(0.1), Figure(-1.0))
+    lost = make_unseen(20, 20, -0.2, 0.1, -1.0)
     trades, mean_r, strength = add_up([part, part, lost])
     assert trades == 80
     assert mean_r == pytest.approx(11 / 80)
     assert strength == pytest.approx(11 / (18.75 + 18.75 + 16) ** 0.5)
-    assert np.isnan(add_up([part, replace(lost, strength=UNKNOWN)])[2])
+    assert np.isnan(add_up([part, replace(lost, strength=None)])[2])
 
 
 FEW_BARS = make_planted_market(7, 900, 8)

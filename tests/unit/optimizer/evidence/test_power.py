@@ -16,7 +16,6 @@ from optimizer.evidence.cscv import build_cscv_record, compare_halves
 from optimizer.evidence.expectation import AccountPart, add_year, expect, expect_year
 from optimizer.evidence.null import NULL, NullJob, NullSearch, NullSetup
 from optimizer.evidence.null_markets import NullMarkets
-from optimizer.evidence.out_of_sample import UNKNOWN, Unseen
 from optimizer.evidence.pick import compute_strengths, select_pick
 from optimizer.evidence.power import (
     PlantedSearch,
@@ -39,11 +38,11 @@ from optimizer.evidence.power_searches import (
     build_power_record,
     plant_edge,
 )
-from optimizer.evidence.statistic import Figure
 from optimizer.evidence.trials import JudgedTrials, build_daily_columns, count_effective_trials
 from optimizer.run.runner import search
 from optimizer.store import RunStore
 from tests.support.evidence import make_planted_market
+from tests.support.judged import make_unseen
 from tests.support.judging import make_task
 from tests.support.recording import HEADER, make_generation
 from tests.support.series import make_coarse
@@ -259,7 +258,7 @@ def test_searches_on_record_are_not_made_again(tmp_path):
 
 
 NULLS = (1.5, 2.0, 2.5)
-FOLDS = Unseen(40, 30, Figure(0.2), UNKNOWN, Figure(1.0))
+FOLDS = make_unseen(40, 30, 0.2, None, 1.0)
 
 
 # By hand: a chance of e^((z - 3.1) / 0.4) to 1 for an edge of z - 1.4, else -0.3.
@@ -310,7 +309,7 @@ def test_a_gain_of_folds_is_raised_as_their_picks_saw_fewer_bars():
     made = expect(0.8, 4.0, (), FOLDS)
     assert (made.mean, made.high - made.mean) == pytest.approx((0.25, 1.2816 * 0.08**0.5))
     assert expect(0.1, 1.0, (), FOLDS).mean == 0.1
-    lost = replace(FOLDS, mean_r=Figure(-0.2), strength=Figure(-1.0))
+    lost = replace(FOLDS, mean_r=-0.2, strength=-1.0)
     assert expect(0.8, 4.0, (), lost).mean == -0.2
 
 

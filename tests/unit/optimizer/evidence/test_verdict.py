@@ -20,12 +20,12 @@ from optimizer.evidence.holdout import LOOKS, list_bar_ranges, record_looks
 from optimizer.evidence.jobs.executor import PartPick
 from optimizer.evidence.judgement import read_judgement
 from optimizer.evidence.ledger import LedgerRecord
-from optimizer.evidence.out_of_sample import Unseen, measure_out_of_sample
+from optimizer.evidence.out_of_sample import measure_out_of_sample
 from optimizer.evidence.pick import ask_pick, choose_member, compute_strength, replay_gone
 from optimizer.evidence.robust import CHECKS
 from optimizer.evidence.schedule import StepSettings, TradedSteps
 from optimizer.evidence.schedule_searches import StepSetup, choose_picks
-from optimizer.evidence.statistic import Around, Figure, make_undefined
+from optimizer.evidence.statistic import Around
 from optimizer.evidence.verdict import Facts, ScheduleFacts, decide
 from optimizer.formatting import GRADES
 from optimizer.run.problem import run_alone
@@ -36,6 +36,7 @@ from optimizer.store.result import WindowDescription, load_result
 from optimizer.verify import check_run
 from strategy import words as w
 from tests.support.evidence import make_planted_market
+from tests.support.judged import make_unseen
 from tests.support.judging import judge_briefly, make_task, recorded_run, trade_recorded_steps
 from tests.support.series import draw_waves, make_bars
 
@@ -162,7 +163,7 @@ def test_a_schedule_goes_on_over_held_out_bars(tmp_path):
     expected = measure_out_of_sample([inside], task.markets.series, [held_out])
     record = opened.held_out
     assert (record.by_steps, record.looks) == (True, 1)
-    assert (record.trades, record.mean_r) == (expected.trades, expected.mean_r.value)
+    assert (record.trades, record.mean_r) == (expected.trades, expected.mean_r)
     assert record.trades > 3
     assert opened.schedule == before.schedule
     assert judge_briefly(path, is_open=True, **plan).held_out == record
@@ -174,19 +175,19 @@ def test_a_schedule_goes_on_over_held_out_bars(tmp_path):
 
 
 RARE, LUCKY = Tally(142, 0, 100.2, is_stopped=True), Tally(17, 2, 2.5, is_stopped=True)
-GAIN = Unseen(40, 25, Figure(0.123), Figure(0.99))
-LOSS = Unseen(40, 25, Figure(-0.05), Figure(0.3))
-UNSURE = Unseen(40, 25, Figure(0.02), Figure(0.6))
-NOUGHT = Unseen(393, 200, Figure(-0.004), Figure(0.47), Figure(-0.08))
+GAIN = make_unseen(40, 25, 0.123, 0.99)
+LOSS = make_unseen(40, 25, -0.05, 0.3)
+UNSURE = make_unseen(40, 25, 0.02, 0.6)
+NOUGHT = make_unseen(393, 200, -0.004, 0.47, -0.08)
 """Four thousandths of R below zero: 0.08 standard errors."""
 
-HEAVY = Unseen(400, 200, Figure(-0.1), Figure(0.02), Figure(-2.0))
+HEAVY = make_unseen(400, 200, -0.1, 0.02, -2.0)
 """Sum -40 R, root of squares 20 R."""
 
-OPENED = Unseen(100, 60, Figure(0.1), Figure(0.77), Figure(0.8))
+OPENED = make_unseen(100, 60, 0.1, 0.77, 0.8)
 """Held-out bars that are not sure of a gain: sum 10 R, root of squares 12.5 R."""
 
-NONE = Unseen(0, 0, make_undefined("no trades"), make_undefined("all days are equal"))
+NONE = make_unseen(0, 0, None, None)
 ALL = dict.fromkeys(CHECKS, True)
 
 BEST = Facts(
@@ -270,8 +271,8 @@ def check(facts, grade, words):
         # What confirms needs trades, closing days and a ratio that is sure enough.
         ({"held_out": replace(GAIN, trades=29), "folds": None}, "weak", []),
         ({"held_out": replace(GAIN, closing_days=19), "folds": None}, "weak", []),
-        ({"held_out": replace(GAIN, psr=Figure(0.949)), "folds": None}, "weak", []),
-        ({"held_out": Unseen(30, 20, Figure(1e-9), Figure(0.95)), "folds": None}, "robust", []),
+        ({"held_out": replace(GAIN, psr=0.949), "folds": None}, "weak", []),
+        ({"held_out": make_unseen(30, 20, 1e-9, 0.95), "folds": None}, "robust", []),
         # Looks make held-out bars harder, searches folds.
         ({"looks": 4, "folds": None}, "robust", []),
         ({"looks": 6, "folds": None}, "weak", []),
@@ -304,15 +305,15 @@ OPEN = None
         (replace(LOSS, trades=29), replace(LOSS, trades=1), ["Lost", "30 trades", "29", "over 1)"]),
         # Within a standard error of zero it is no loss.
         (NOUGHT, None, ["Nothing gained", "-0.004 R", "393"]),
-        (replace(NOUGHT, strength=Figure(-1.0)), None, ["Lost", "-0.004 R"]),
+        (replace(NOUGHT, strength=-1.0), None, ["Lost", "-0.004 R"]),
         # Evidence adds up: -40 R and 10 R, 1.27 standard errors below zero.
         (HEAVY, None, ["Lost", "-0.10 R", "400"]),
         (HEAVY, OPENED, ["Lost", "-0.06 R a trade over 500"]),
         # Of -10 R with a root of squares of 20 R nothing is left.
-        (replace(HEAVY, trades=100, strength=Figure(-0.5)), replace(OPENED, trades=110),
+        (replace(HEAVY, trades=100, strength=-0.5), replace(OPENED, trades=110),
          ["Nothing gained", "0.005 R a trade over 210"]),
         # 100 R of 45 R: all together 60 R lie 1.2 standard errors above zero.
-        (HEAVY, Unseen(1000, 200, Figure(0.1), Figure(0.94), Figure(100 / 45)), OPEN),
+        (HEAVY, make_unseen(1000, 200, 0.1, 0.94, 100 / 45), OPEN),
         # Trades elsewhere that confirm, too few that lost, and a gain.
         (LOSS, GAIN, OPEN),
         (replace(LOSS, trades=29), None, OPEN),
@@ -384,12 +385,12 @@ def test_more_than_weak_needs_bars_that_the_search_had_not_seen(facts):
 @given(cases, st.sampled_from(["folds", "held_out"]), st.sampled_from([LOSS, UNSURE, NOUGHT]))
 def test_evidence_that_is_not_for_it_never_improves_the_grade(facts, name, more):
     """Bars that are opened, or folds that are made, and show no gain beyond a standard error."""
-    rank = {
-        known: GRADES.index(decide(replace(facts, **{name: known})).grade)
-        for known in {facts.folds, facts.held_out, None, more, LOSS}
-    }
-    assert rank[more] <= rank[None]
-    assert rank[LOSS] <= rank[getattr(facts, name)]
+    nothing, shown, lost, as_it_is = (
+        GRADES.index(decide(replace(facts, **{name: known})).grade)
+        for known in (None, more, LOSS, getattr(facts, name))
+    )
+    assert shown <= nothing
+    assert lost <= as_it_is
 
 
 DIPS = w.strategy(
