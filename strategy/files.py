@@ -132,18 +132,16 @@ def build_strategies(text: str, path: str) -> dict[str, Strategy]:
     return strategies
 
 
+@cache
 def rerun_indicator(indicator: OwnIndicator) -> OwnIndicator | None:
     """Indicator of its file run once more, which has kept nothing of other bars yet.
 
     Its caller only proves it, so it is made once; None for one outside a file.
     """
     text = indicator.function.__globals__.get(TEXT)
-    return None if text is None else _rerun_indicator(indicator, str(text))
-
-
-@cache
-def _rerun_indicator(indicator: OwnIndicator, text: str) -> OwnIndicator | None:
-    made = build_strategies(text, indicator.function.__code__.co_filename).values()
+    if text is None:
+        return None
+    made = build_strategies(str(text), indicator.function.__code__.co_filename).values()
     return next(
         (kind for strategy in made for kind in strategy.own.values() if kind == indicator), None
     )

@@ -6,12 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Literal, cast
 
 import numpy as np
-import numpy.typing as npt
 
+from data.checks import Floats
 from data.plain import make_plain, require
 from strategy.errors import GeneError, unknown
-
-Floats = npt.NDArray[np.float64]
 
 GeneText = int | float | str
 """A gene's value as people read it: a number, or the name of an option."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from data.checks import VALUES
 from strategy.indicators import Loop, one_less
@@ -66,6 +67,11 @@ class Kind:
     # Places of parameters, the first of each pair so far above the second at least.
     above: tuple[tuple[int, int, int], ...] = ()
     summary: str = ""  # in a line for people; the first line of the loop's docstring where empty
+    # A gene, a column or an indicator that a person named so before stays theirs.
+    is_later: bool = False
+
+
+_Later = partial(Kind, is_later=True)
 
 
 def _all(n: int) -> int:
@@ -152,23 +158,23 @@ KINDS: dict[str, Kind] = {
         Kind("obv", obv, (), _none, ("close", "volume")),
         Kind("swing_high", swing_high, _SWING, _add, ("high",), above=((0, 1, 1),)),
         Kind("swing_low", swing_low, _SWING, _add, ("low",), above=((0, 1, 1),)),
-        Kind("cci", cci, _WINDOW, one_less),
-        Kind("mfi", mfi, _WINDOW, _all, ("hlc3", "volume")),
-        Kind("sar", sar, _SAR, lambda *_: 1, _BAR, (2, 2, 20)),
-        Kind("supertrend", supertrend, _SUPERTREND, _band, _BANDS, (10, 30)),
-        Kind("supertrend_side", supertrend_side, _SUPERTREND, _band, _BANDS, (10, 30)),
-        Kind("sign", sign, (), _none),
-        Kind("square_root", square_root, (), _none),
-        Kind("floor", floor, (), _none),
-        Kind("last_known", last_known, (), _none),
-        Kind("bars_unknown", bars_unknown, (), _none),
-        Kind("filled", filled, (Parameter("number", least=ANY),), lambda _: 0),
-        Kind("total", total, (), _none),
-        Kind("percentile", percentile, (*_WINDOW, _PERCENT), _band),
-        Kind("percent_rank", percent_rank, _BARS, _all),
-        Kind("rank_correlation", rank_correlation, _WINDOW, one_less),
-        Kind("bars_since_highest", bars_since_highest, _BARS, one_less),
-        Kind("bars_since_lowest", bars_since_lowest, _BARS, one_less),
+        _Later("cci", cci, _WINDOW, one_less),
+        _Later("mfi", mfi, _WINDOW, _all, ("hlc3", "volume")),
+        _Later("sar", sar, _SAR, lambda *_: 1, _BAR, (2, 2, 20)),
+        _Later("supertrend", supertrend, _SUPERTREND, _band, _BANDS, (10, 30)),
+        _Later("supertrend_side", supertrend_side, _SUPERTREND, _band, _BANDS, (10, 30)),
+        _Later("sign", sign, (), _none),
+        _Later("square_root", square_root, (), _none),
+        _Later("floor", floor, (), _none),
+        _Later("last_known", last_known, (), _none),
+        _Later("bars_unknown", bars_unknown, (), _none),
+        _Later("filled", filled, (Parameter("number", least=ANY),), lambda _: 0),
+        _Later("total", total, (), _none),
+        _Later("percentile", percentile, (*_WINDOW, _PERCENT), _band),
+        _Later("percent_rank", percent_rank, _BARS, _all),
+        _Later("rank_correlation", rank_correlation, _WINDOW, one_less),
+        _Later("bars_since_highest", bars_since_highest, _BARS, one_less),
+        _Later("bars_since_lowest", bars_since_lowest, _BARS, one_less),
         _trend("adaptive_trend", adaptive_trend, 10),
         _trend("adaptive_trend_script", adaptive_trend_script, 49),
     )
@@ -199,22 +205,7 @@ CLOCK: dict[str, tuple[Parameter, ...]] = {
 }
 """Rows ruled by the clock, each with what it takes beside its offset."""
 
-LATER = frozenset(
-    {"cci", "mfi", "sar", "supertrend", "supertrend_side"}
-    | {
-        "sign",
-        "square_root",
-        "floor",
-        "last_known",
-        "bars_unknown",
-        "filled",
-        "total",
-        "percentile",
-        "percent_rank",
-    }
-    | {"rank_correlation", "bars_since_highest", "bars_since_lowest"}
-)
-"""Later rows: a gene, a column or an indicator that a person named so before stays theirs."""
+_FIRST_KINDS = (name for name, kind in KINDS.items() if not kind.is_later)
 
-ROW_NAMES = tuple(name for name in (*COLUMNS, *KINDS, *CLOCK, "higher") if name not in LATER)
+ROW_NAMES = (*COLUMNS, *_FIRST_KINDS, *CLOCK, "higher")
 """Names that stand for a row alone, so that no gene may have them."""

@@ -85,7 +85,7 @@ class Node:
     def parts(self) -> "tuple[Node, ...]":
         """The nodes that it holds, in the order of its fields."""
         kind: Any = type(self)
-        values = [getattr(self, name) for name in _names_compared(kind)]
+        values = [getattr(self, one.name) for one in _list_fields(kind) if one.compare]
         spread = [value if isinstance(value, tuple) else (value,) for value in values]
         return tuple(part for values in spread for part in values if isinstance(part, Node))
 
@@ -168,22 +168,16 @@ def transform_nodes(node: Kind, change: Callable[[Node], Node]) -> Kind:
     if not node.parts:
         return change(node)  # type: ignore[return-value]
     kind: Any = type(node)
-    values = {name: getattr(node, name) for name in _names(kind)}
+    values = {one.name: getattr(node, one.name) for one in _list_fields(kind)}
     made = {name: _transform_value(value, change) for name, value in values.items()}
     is_same = all(made[name] is value for name, value in values.items())
     return change(node if is_same else kind(**made))  # type: ignore[return-value]
 
 
 @cache
-def _names(kind: Any) -> tuple[str, ...]:  # noqa: ANN401 - a type, which a cache takes
-    """Names of the fields of a kind of node."""
-    return tuple(field.name for field in fields(kind))
-
-
-@cache
-def _names_compared(kind: Any) -> tuple[str, ...]:  # noqa: ANN401 - likewise
-    """Names of the fields by which nodes of a kind differ."""
-    return tuple(field.name for field in fields(kind) if field.compare)
+def _list_fields(kind: Any) -> "tuple[Field[Any], ...]":  # noqa: ANN401 - a type, which a cache takes
+    """Fields of a kind of node."""
+    return fields(kind)
 
 
 def _transform_value(value: object, change: Callable[[Node], Node]) -> object:

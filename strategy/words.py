@@ -12,9 +12,9 @@ makes a strategy of conditions, a stop and what else it may have.
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, fields
 from itertools import starmap
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
 from data.errors import TimeframeError
 from data.plain import quote_value
@@ -334,16 +334,13 @@ def account(cash: float, size: Node, leverage: Operand | None = None) -> forms.A
     return forms.AccountOf(as_setting(cash), size, as_optional(leverage))
 
 
-class InTrade(NamedTuple):
+@dataclass(frozen=True)
+class InTrade:
     """A condition of an exit, and bounds of the position between which it counts."""
 
     condition: Claim
     bounds: forms.PositionBounds
-
-    @property
-    def written(self) -> str:
-        """The word that makes it."""
-        return "in_trade"
+    written: ClassVar[str] = "in_trade"
 
 
 @word
@@ -363,16 +360,13 @@ def in_trade(
     return InTrade(condition, forms.PositionBounds(*map(as_optional, bounds)))
 
 
-class BreakEven(NamedTuple):
+@dataclass(frozen=True)
+class BreakEven:
     """A gain, or a target, and how far beyond the entry the stop then goes."""
 
     gain: Operand | forms.AfterLeg
     offset: forms.RMultiple | forms.Share
-
-    @property
-    def written(self) -> str:
-        """The word that makes it."""
-        return "break_even"
+    written: ClassVar[str] = "break_even"
 
 
 @word
@@ -390,7 +384,7 @@ def split_arguments(given: dict[str, Any]) -> dict[str, Any]:
     }
     gain, offset = given["break_even"], None
     if isinstance(gain, BreakEven):
-        gain, offset = gain
+        offset, gain = gain.offset, gain.gain
     elif isinstance(gain, forms.PriceForm | forms.Trail):
         raise StrategyError(
             "break_even takes a gain in units of risk, after_leg(k) or break_even(1, offset=...), "

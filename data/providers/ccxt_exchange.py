@@ -5,7 +5,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -21,14 +21,7 @@ from data.table import LoadOptions, RawTable
 from data.timeframe import DAY_NS, MS_NS, SECOND_NS, format_timeframe, parse_timeframe
 from data.vendor.client import CallError, Pace, Tell, parse_retry_delay
 from data.vendor.paging import NONE, PageReader
-from data.vendor.series import (
-    Fetching,
-    StepLog,
-    cached_bars,
-    fetch_range,
-    join_parts,
-    set_all_aside,
-)
+from data.vendor.series import Fetching, StepLog, fetch_range, join_parts, set_all_aside
 
 try:
     import ccxt
@@ -90,8 +83,8 @@ def read(address: str, options: LoadOptions) -> RawTable:
         kept = [part.end_ns for part in (*cache.parts(), *cache.list_asked())]
         last_ns = max([end_ns for end_ns in kept if end_ns > span.start_ns], default=span.end_ns)
         span = TimeRange(span.start_ns, min(span.end_ns, last_ns))
-    bring = fetch_range if options.fetch.may_fetch else cached_bars
-    parts = bring(cache, span, _fetching(address, request, StepLog()))
+    how = replace(_fetching(address, request, StepLog()), may_fetch=options.fetch.may_fetch)
+    parts = fetch_range(cache, span, how)
     times, values, fetched = join_parts(cache, span, parts, options.max_bytes)
     is_closed = times + step_ns <= span.end_ns
     times, values = times[is_closed], {name: values[name][is_closed] for name in VALUES}

@@ -43,7 +43,6 @@ from data.vendor.paging import PageReader
 from data.vendor.series import (
     Fetching,
     StepLog,
-    cached_bars,
     cached_range,
     fetch_range,
     join_parts,
@@ -244,8 +243,7 @@ def read(address: str, options: LoadOptions) -> RawTable:
     """
     cache = open_series(address, options)
     wanted, notes = _resolve_range(cache, options.fetch)
-    bring = fetch_range if options.fetch.may_fetch else cached_bars
-    parts = bring(cache, wanted, _fetching(address, options, StepLog()))
+    parts = fetch_range(cache, wanted, _fetching(address, options, StepLog()))
     timestamp, values, fetched = join_parts(cache, wanted, parts, options.max_bytes)
     if options.timeframe is None:
         notes.insert(0, f"bars of {DEFAULT_TIMEFRAME}, as --timeframe names no other")
@@ -331,7 +329,10 @@ def _fetching(address: str, options: LoadOptions, watch: Watch) -> Fetching:
     def opening(key: SeriesKey, tell: Tell) -> nullcontext[PolygonSource]:
         return nullcontext(PolygonSource(key, tell))
 
-    return Fetching(opening, f"{PROVIDER}:{address}", watch, options.fetch.accept_missing)
+    how = options.fetch
+    return Fetching(
+        opening, f"{PROVIDER}:{address}", watch, how.accept_missing, may_fetch=how.may_fetch
+    )
 
 
 def _resolve_range(

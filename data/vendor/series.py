@@ -118,6 +118,7 @@ class Fetching:
     units: Mapping[str, str] = field(default_factory=lambda: MONTHS)
     # True if incomplete, empty or changing pieces are fetched anew each time.
     is_whole_only: bool = False
+    may_fetch: bool = True  # False reads the cache alone
 
     def write_again(self, start: str, end: str) -> str:
         """The command that brings a range; the spec of an exchange says which by itself."""
@@ -233,19 +234,14 @@ def drop_drafts(folder: Path) -> None:
 
 
 def fetch_range(cache: SeriesCache, wanted: TimeRange, how: Fetching) -> list[PartBars]:
-    """The bars of a range, fetched as far as the cache lacks them.
+    """The bars of a range, fetched as far as the cache lacks them and a vendor may be asked.
 
     Returns parts that cover `wanted`, oldest first; the first and last may reach beyond. After an
     error, pieces and pages that were fetched before stay in the cache.
     """
-    if _read_held(cache, wanted)[1]:
+    if how.may_fetch and _read_held(cache, wanted)[1]:
         with _locking(cache):
             _fill(cache, wanted, how)
-    return cached_bars(cache, wanted, how)
-
-
-def cached_bars(cache: SeriesCache, wanted: TimeRange, how: Fetching) -> list[PartBars]:
-    """Parts of the cache that cover a range, as `fetch_range`; an error if it lacks one."""
     bars, missing = _read_held(cache, wanted)
     for piece in how.split(missing, cache.key):
         asked = [part for part in cache.list_asked() if part.range.covers(piece)]
