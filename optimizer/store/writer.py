@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from data.shell import write_command
@@ -248,7 +247,7 @@ class Committer:
         self._path, self._least = reader.database, LEAST[reader.keep]
         self._connection = open_writer(self._path)
         self._lock = lock
-        self._presence = Presence(self._path, lock)
+        self._seen = os.stat(self._path)
         self._is_clean = not chain.broken
         self._thinned = 0
         self._said_bytes = 0
@@ -261,7 +260,7 @@ class Committer:
         """
         n_bytes = sum(item.n_bytes for item in items)
         try:
-            self._presence.check()
+            self._check_presence()
             with transaction(self._connection):
                 if not self._is_clean:
                     drop_tail(self._connection, len(self.chain.records))
@@ -269,7 +268,7 @@ class Committer:
                 if self._least != "whole":
                     self._thin()
             self._is_clean = True
-            self._presence.check()
+            self._check_presence()
             chain = self.chain
             self._lock.note(len(chain.records), chain.tail, len(chain.generations) - 1)
             self._watch_log(n_bytes)
@@ -284,9 +283,9 @@ class Committer:
     def close(self) -> None:
         """Leave one plain file behind; all commits stay safe in the log when that fails."""
         try:
-            self._presence.check()
+            self._check_presence()
             make_plain(self._connection)
-            self._presence.check()
+            self._check_presence()
         except sqlite3.Error as error:
             raise build_write_error(error, self._path, measure_log(self._path)) from None
         finally:
@@ -345,6 +344,42 @@ class Committer:
                 f"{self._path.name} open since it was smaller; end it, or the log grows on"
             )
 
+    def _check_presence(self) -> None:
+        """Require the file that was seen before.
+
+        A database grows or stays as it is: rows give way to others, and pages are not given back.
+        DisturbedError when it was moved, removed, replaced or cut, with a way on.
+        """
+        advice = f"what is left says: {write_command('runs', 'verify', self._path.parent)}"
+        try:
+            present = os.stat(self._path)
+        except OSError:
+            raise DisturbedError(self._describe_absence()) from None
+        if not os.path.samestat(self._seen, present):
+            raise DisturbedError(
+                f"{self._path} was replaced by another file while the run was written: what "
+                f"was recorded is not in it; {advice}"
+            )
+        if present.st_size < self._seen.st_size:
+            raise DisturbedError(
+                f"{self._path} was cut from {self._seen.st_size:,} to {present.st_size:,} "
+                "bytes by another program while the run was written: what was recorded is partly "
+                f"lost; {advice}"
+            )
+        self._seen = present
+
+    def _describe_absence(self) -> str:
+        run, now = self._path.parent, self._lock.find_folder()
+        if now is None or not (now / self._path.name).exists():
+            return (
+                f"{self._path} was removed while the run was written: what was recorded is "
+                "lost, start a new run"
+            )
+        return (
+            f"run '{run.name}' was moved to {now} while it was written: what was recorded is "
+            f"there, go on with: {write_command('evolve', '--resume', now)}"
+        )
+
 
 def _say_what_stays(chain: Chain, result: Record) -> None:
     """Tell what becomes of evidence on an earlier result of the run."""
@@ -358,50 +393,3 @@ def _say_what_stays(chain: Chain, result: Record) -> None:
             f"{format_count(earlier, 'row')} of evidence on the run's earlier result no longer "
             "count: another search than the present one found it, which is to be judged anew"
         )
-
-
-class Presence:
-    """State of a run's database that its owner saw last, by a lock that holds its folder open."""
-
-    def __init__(self, database: Path, lock: OwnerLock) -> None:
-        self._database, self._lock = database, lock
-        self._seen = os.stat(database)
-
-    def check(self) -> None:
-        """Require the file that was seen before.
-
-        A database grows or stays as it is: rows give way to others, and pages are not given back.
-        DisturbedError when it was moved, removed, replaced or cut, with a way on.
-        """
-        try:
-            present = os.stat(self._database)
-        except OSError:
-            raise DisturbedError(self._describe_absence()) from None
-        if not os.path.samestat(self._seen, present):
-            raise DisturbedError(
-                f"{self._database} was replaced by another file while the run was written: what "
-                f"was recorded is not in it; {self._advice(self._database.parent)}"
-            )
-        if present.st_size < self._seen.st_size:
-            raise DisturbedError(
-                f"{self._database} was cut from {self._seen.st_size:,} to {present.st_size:,} "
-                "bytes by another program while the run was written: what was recorded is partly "
-                f"lost; {self._advice(self._database.parent)}"
-            )
-        self._seen = present
-
-    def _describe_absence(self) -> str:
-        run, now = self._database.parent, self._lock.find_folder()
-        if now is None or not (now / self._database.name).exists():
-            return (
-                f"{self._database} was removed while the run was written: what was recorded is "
-                "lost, start a new run"
-            )
-        return (
-            f"run '{run.name}' was moved to {now} while it was written: what was recorded is "
-            f"there, go on with: {write_command('evolve', '--resume', now)}"
-        )
-
-    @staticmethod
-    def _advice(run: Path) -> str:
-        return f"what is left says: {write_command('runs', 'verify', run)}"
