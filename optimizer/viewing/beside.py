@@ -17,7 +17,7 @@ from optimizer.formatting import format_count, number, words
 from optimizer.portfolios.portfolio import FEWEST_DAYS, correlate_common_days
 from optimizer.report.account import Curve
 from optimizer.report.charts.account import draw_curve
-from optimizer.report.charts.chart import COLOURS, LEGEND, Chart, axis, name, scatter
+from optimizer.report.charts.chart import COLOURS, DATES, Chart, axis, name, plane, scatter
 from optimizer.report.charts.front import metric_axis
 from optimizer.report.schedule import build_schedule_account, find_schedule
 from optimizer.report.summary import align_outcomes, compare_side_by_side, describe_outcome
@@ -141,13 +141,9 @@ def _draw_equity(picks: Sequence[PickDays]) -> Chart:
     for pick, colour, dash in zip(picks, COLOURS, DASHES, strict=False):
         line = {"color": colour, "width": 2, "shape": "hv", "dash": dash}
         data.append(draw_curve(pick.curve, name(pick.run), line))
-    layout = {
-        "xaxis": {"type": "date", "automargin": True},
-        "yaxis": axis("equity", type="log", tickformat=".3g"),
-        "legend": LEGEND,
-    }
     ends = ", ".join(f"{pick.run} {number(float(pick.curve.value[-1]))}" for pick in picks)
-    return Chart("equity of the picks, from 1", f"at the end {ends}", data, layout)
+    up = axis("equity", type="log", tickformat=".3g")
+    return plane("equity of the picks, from 1", f"at the end {ends}", data, DATES, up)
 
 
 def _draw_fronts(sides: Sequence[Side]) -> Chart | None:
@@ -160,9 +156,9 @@ def _draw_fronts(sides: Sequence[Side]) -> Chart | None:
         marker = {"color": colour, "size": 8, "symbol": mark}
         points = side.front[:, column(x)], side.front[:, column(y)]
         data.append(scatter("markers", *points, name=name(side.run.id), marker=marker))
-    layout = {"xaxis": metric_axis(x), "yaxis": metric_axis(y), "legend": LEGEND}
     alt = f"fronts of {format_count(len(alike), 'run')}, each with a mark of its own"
-    return Chart(f"{words(y)} against {words(x)}", alt, data, layout) if alike else None
+    title = f"{words(y)} against {words(x)}"
+    return plane(title, alt, data, metric_axis(x), metric_axis(y)) if alike else None
 
 
 def _describe_pair(first: PickDays, second: PickDays) -> list[str]:

@@ -24,7 +24,7 @@ from optimizer.evidence.judgement import (
 from optimizer.evidence.null import read_null_so_far
 from optimizer.evidence.verdict import Verdict
 from optimizer.formatting import describe_formulas, evenly, format_gene, metric, number, words
-from optimizer.report.charts.chart import BLUE, Chart, axis, scatter
+from optimizer.report.charts.chart import BLUE, Chart, axis, line, plane
 from optimizer.report.charts.front import front_2d
 from optimizer.report.charts.judged import null_strengths
 from optimizer.report.charts.progress import best_objective
@@ -208,15 +208,11 @@ class LiveRun:
     def _draw_hypervolume(self) -> Chart:
         chosen = [self._summaries[index] for index in evenly(len(self._summaries), MOST_DRAWN)]
         volumes = np.array([summary.hypervolume for summary in chosen])
-        line = scatter(
-            "lines",
-            np.array([summary.number for summary in chosen]),
-            volumes,
-            line={"color": BLUE, "width": 2},
-        )
-        layout = {"xaxis": axis("generation"), "yaxis": axis("hypervolume", rangemode="tozero")}
+        numbers = np.array([summary.number for summary in chosen])
+        drawn = [line(numbers, volumes, BLUE, "hypervolume")]
         alt = f"{number(float(volumes[-1]))} times the first box that a front spanned"
-        return Chart("hypervolume of the front", alt, [line], layout)
+        up = axis("hypervolume", rangemode="tozero")
+        return plane("hypervolume of the front", alt, drawn, "generation", up)
 
     def _draw_trends(self, header: RunHeader) -> list[Chart]:
         drawn = [self._trend[index] for index in evenly(len(self._trend), MOST_DRAWN)]

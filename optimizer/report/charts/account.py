@@ -62,12 +62,13 @@ class BarsPart(NamedTuple):
 STEPS = {"width": 2, "shape": "hv"}
 """Of a line of equity, which changes where a trade ends."""
 
+EQUITY = draw.axis("equity", tickformat=".2f")
+
 EQUITY_LAYOUT = {
-    "xaxis": {"type": "date", "anchor": "y2", "automargin": True},
-    "yaxis": draw.axis("equity", domain=[0.36, 1.0], tickformat=".2f"),
+    "xaxis": {**draw.DATES, "anchor": "y2"},
+    "yaxis": {**EQUITY, "domain": [0.36, 1.0]},
     "yaxis2": draw.axis("drawdown", domain=[0.0, 0.3], tickformat=".0%", rangemode="tozero"),
-    "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-    "hovermode": "closest",
+    "legend": draw.LEGEND,
 }
 
 
@@ -92,16 +93,16 @@ class AccountCharts(RunCharts):
         ends = [f"the pick ends at {number(float(curve.value[-1]))}{with_held}", holding]
         if FOLDED in names:
             ends.append("where folds were tested, each traded a pick of its own, not this one")
-        layout = {
-            "xaxis": draw.DATES,
-            "yaxis": draw.axis("equity", tickformat=".2f"),
-            "legend": draw.LEGEND,
-            "hovermode": "x unified",
-            "shapes": [_shade(part, names.index(part.name)) for part in parts],
-            "annotations": [_label(part) for part in firsts.values()],
-        }
-        data = [*held, draw_curve(curve, "the pick", {"color": draw.BLUE, **STEPS})]
-        return Chart("equity of the pick", "; ".join(ends), data, layout)
+        return draw.plane(
+            "equity of the pick",
+            "; ".join(ends),
+            [*held, draw_curve(curve, "the pick", {"color": draw.BLUE, **STEPS})],
+            draw.DATES,
+            EQUITY,
+            hovermode="x unified",
+            shapes=[_shade(part, names.index(part.name)) for part in parts],
+            annotations=[_label(part) for part in firsts.values()],
+        )
 
     def folds(self) -> Chart:
         """Equity of one account that trades the pick of each fold in its test."""
@@ -113,7 +114,7 @@ class AccountCharts(RunCharts):
         alt = f"{format_count(len(curve.value) - 1, 'trade')} on bars that each fold's search had "
         alt += f"not seen; ends at {number(float(curve.value[-1]))}"
         data = [draw_curve(curve, "folds", {"color": draw.PURPLE, **STEPS})]
-        return Chart("folds as one account", alt, data, _mark_borders(tested))
+        return _draw_borders("folds as one account", alt, data, tested)
 
     def schedule(self) -> Chart:
         """Equity of the account of all steps of a schedule, a line where each begins."""
@@ -123,8 +124,7 @@ class AccountCharts(RunCharts):
         alt = f"one account over {format_count(len(dates), 'step')}, a pick each; it ends at "
         alt += f"{number(float(curve.value[-1]))}; {holding}"
         data = [*held, draw_curve(curve, "all steps", {"color": draw.BLUE, **STEPS})]
-        layout = {**_mark_borders(dates), "showlegend": True, "legend": draw.LEGEND}
-        return Chart("searched again through time", alt, data, layout)
+        return _draw_borders("searched again through time", alt, data, dates)
 
     def equity(self, *members: int) -> Chart:
         """Equity and drawdown of members against holding, at the volatility of the first."""
@@ -168,12 +168,8 @@ class AccountCharts(RunCharts):
             alt += f", above 0 on {fraction(float((known > 0).mean()))} of days"
         else:
             alt += "; undefined: fewer days, or no trade in them"
-        layout = {
-            "xaxis": draw.DATES,
-            "yaxis": draw.axis("sharpe a day", zeroline=True, zerolinewidth=2),
-            "showlegend": False,
-        }
-        return Chart(f"rolling sharpe, {SHARPE_DAYS} days", alt, [data], layout)
+        sharpe = draw.axis("sharpe a day", zeroline=True, zerolinewidth=2)
+        return draw.plane(f"rolling sharpe, {SHARPE_DAYS} days", alt, [data], draw.DATES, sharpe)
 
 
 def build_holding(run: Tables) -> Account:
@@ -331,16 +327,12 @@ def draw_curve(curve: Curve, label: str, line: Layout) -> Trace:
     return draw.scatter("lines", times, curve.value[at], line=line, name=label)
 
 
-def _mark_borders(borders_ns: Sequence[int]) -> Layout:
-    """Layout of an equity curve with a dotted line at each of some times."""
+def _draw_borders(title: str, alt: str, data: Sequence[Trace], borders_ns: Sequence[int]) -> Chart:
+    """Equity with a dotted line at each of some times."""
     dotted = {"color": draw.GREY, "width": 1, "dash": "dot"}
     whole = {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "line": dotted}
-    return {
-        "xaxis": draw.DATES,
-        "yaxis": draw.axis("equity", tickformat=".2f"),
-        "showlegend": False,
-        "shapes": [{**whole, "x0": x / 1e6, "x1": x / 1e6} for x in borders_ns],
-    }
+    shapes = [{**whole, "x0": x / 1e6, "x1": x / 1e6} for x in borders_ns]
+    return draw.plane(title, alt, data, draw.DATES, EQUITY, shapes=shapes)
 
 
 def _shade(part: BarsPart, kind: int) -> Layout:

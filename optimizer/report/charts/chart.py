@@ -81,6 +81,14 @@ class Chart:
         return Figure(data=list(self.data), layout=layout)
 
 
+def plane(
+    title: str, alt: str, data: Sequence[Trace], x: str | Layout, y: str | Layout, **more: object
+) -> Chart:
+    """A chart over two axes, each by its title or whole; of several traces with a legend."""
+    across, up = (axis(part) if isinstance(part, str) else part for part in (x, y))
+    return Chart(title, alt, data, {"xaxis": across, "yaxis": up, "legend": LEGEND, **more})
+
+
 class RunCharts:
     """Charts of one run; `trades` are those of members, where they are known already."""
 

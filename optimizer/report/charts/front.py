@@ -6,7 +6,7 @@ import numpy as np
 
 from optimizer.errors import ConfigError
 from optimizer.formatting import format_count, is_fraction, metric, words
-from optimizer.report.charts.chart import BLUE, SCALE, Chart, RunCharts, axis, name, scatter
+from optimizer.report.charts.chart import BLUE, SCALE, Chart, RunCharts, axis, name, plane, scatter
 from optimizer.report.tables import Tables
 from optimizer.search.generation import Floats
 from strategy.errors import unknown
@@ -46,8 +46,7 @@ def front_2d(columns: Mapping[str, Floats], x: str, y: str, colour: str | None) 
         f"{format_count(len(members), 'member')} of the front; {_span(columns, x)}; "
         f"{_span(columns, y)}"
     )
-    layout = {"xaxis": metric_axis(x), "yaxis": metric_axis(y), "hovermode": "closest"}
-    return Chart(f"{words(y)} against {words(x)}", alt, [data], layout)
+    return plane(f"{words(y)} against {words(x)}", alt, [data], metric_axis(x), metric_axis(y))
 
 
 class FrontCharts(RunCharts):
@@ -94,7 +93,7 @@ class FrontCharts(RunCharts):
         camera = {"eye": {"x": 1.7, "y": 1.6, "z": 0.7}, "center": {"z": -0.12}}
         scene = {**axes, "camera": camera, "aspectmode": "cube"}
         margin = dict.fromkeys("lrtb", 0)
-        layout = {"scene": scene, "hovermode": "closest", "margin": margin}
+        layout = {"scene": scene, "margin": margin}
         return Chart("three objectives", alt, [data], layout)
 
     def parallel(self) -> Chart:
@@ -124,7 +123,6 @@ class FrontCharts(RunCharts):
                 line={"width": 1.2, "color": _mix_colour(float(shade[member]))},
                 marker={"size": 4},
                 opacity=0.75,
-                showlegend=False,
                 meta={"member": member},
             )
             for member in chosen.tolist()
@@ -135,12 +133,9 @@ class FrontCharts(RunCharts):
             "highest (top) value on the front: " + "; ".join(_span(columns, n) for n in names)
         )
         ticks = {"tickvals": [0, 1], "ticktext": ["lowest", "highest"], "range": [-0.05, 1.05]}
-        layout = {
-            "yaxis": axis("on the front", **ticks),
-            "xaxis": {"automargin": True, "tickangle": -35, "type": "category"},
-            "hovermode": "closest",
-        }
-        return Chart("genes and objectives", alt, data, layout)
+        across = {"automargin": True, "tickangle": -35, "type": "category"}
+        up = axis("on the front", **ticks)
+        return plane("genes and objectives", alt, data, across, up, showlegend=False)
 
 
 def collect_front_columns(run: Tables) -> dict[str, Floats]:

@@ -53,13 +53,11 @@ class EvidenceCharts(RunCharts):
                 "markers", *counted, marker={"color": draw.ORANGE, "size": 9}, name="counted"
             ),
         ]
-        layout = {
-            "xaxis": draw.axis("R a trade", rangemode="tozero"),
-            "yaxis": draw.axis("share found", range=[0, 1.05]),
-            "legend": draw.LEGEND,
-        }
+        across = draw.axis("R a trade", rangemode="tozero")
+        up = draw.axis("share found", range=[0, 1.05])
         texts = [f"{row.found} of {row.markets} with {row.edge:g} R" for row in power.rows]
-        return Chart("planted edges that are found", f"found are {', '.join(texts)}", data, layout)
+        alt = f"found are {', '.join(texts)}"
+        return draw.plane("planted edges that are found", alt, data, across, up)
 
     def at_costs(self) -> Chart:
         """Strength of the pick at multiples of the costs that were charged."""
@@ -73,11 +71,8 @@ class EvidenceCharts(RunCharts):
         drawn = draw.scatter(
             "lines+markers", times, np.array(strengths), line=stroke, name="strength"
         )
-        layout: Layout = {
-            "xaxis": draw.axis("times what was charged"),
-            "yaxis": draw.axis("strength", rangemode="tozero", zeroline=True, zerolinewidth=2),
-            "showlegend": False,
-        }
+        up = draw.axis("strength", rangemode="tozero", zeroline=True, zerolinewidth=2)
+        mark: Layout = {}
         charged = f"as charged ({number(robust.charged_bp)} basis points a side)"
         named = {0.0: "without costs", 1.0: charged, 2.0: "at twice that"}
         pairs = zip(robust.costs, strengths, strict=True)
@@ -86,11 +81,12 @@ class EvidenceCharts(RunCharts):
         if even is not None and robust.charged_bp > 0:
             at = even / robust.charged_bp
             if 0 <= at <= times.max(initial=0):
-                layout = {**layout, **draw.upright(at, "nothing left ", side="right")}
+                mark = draw.upright(at, "nothing left ", side="right")
             alt += (
                 f"; nothing is left at {number(even)}" if even >= 0 else "; it loses before costs"
             )
-        return Chart("the pick at other costs", alt, [drawn], layout)
+        across = "times what was charged"
+        return draw.plane("the pick at other costs", alt, [drawn], across, up, **mark)
 
 
 def null_strengths(
@@ -121,20 +117,15 @@ def null_strengths(
     if pick_strength is not None:
         ends = np.array([pick_strength, pick_strength])
         data.append(draw.line(ends, np.array([0, highest]), draw.PURPLE, mark, 4))
-    layout = {
-        # Room for the mark of a pick that is stronger than all of them.
-        "xaxis": draw.axis(number_of, range=[edges[0] - width, edges[-1] + width]),
-        "yaxis": draw.axis(noun),
-        "barmode": "overlay",
-        "bargap": 0.05,
-        "legend": draw.LEGEND,
-    }
+    # Room for the mark of a pick that is stronger than all of them.
+    across = draw.axis(number_of, range=[edges[0] - width, edges[-1] + width])
     alt = "; ".join(
         _null_words(name, kind, noun) for name, kind in kinds.items() if kind is not None
     )
     alt += f"; {mark}{' has' if mark == 'the pick' else ''} {number(pick_strength)}"
-    title = "search" if noun == "searches" else "schedule"
-    return Chart(f"the same {title} on markets without an edge", alt, data, layout)
+    kind = "search" if noun == "searches" else "schedule"
+    title = f"the same {kind} on markets without an edge"
+    return draw.plane(title, alt, data, across, noun, barmode="overlay", bargap=0.05)
 
 
 def _select_strengths(kind: NullKind) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

@@ -136,14 +136,9 @@ def draw_market(run: Tables, series: int) -> Chart:
     x = draw.milliseconds(bars.timestamp[window.start + at])
     alt = f"{bars.symbol} closes between {number(float(close.min()))} and "
     alt += f"{number(float(close.max()))}"
-    layout = {
-        "xaxis": draw.DATES,
-        "yaxis": draw.axis("price"),
-        "legend": draw.LEGEND,
-        "hovermode": "closest",
-    }
     data = [draw.line(x, close[at], draw.GREY, "close", 1, hoverinfo="skip")]
-    return Chart("price and trades", alt, data, {**layout, **mark_held_out(run, series)})
+    border = mark_held_out(run, series)
+    return draw.plane("price and trades", alt, data, draw.DATES, "price", **border)
 
 
 def draw_price_rows(run: Tables, member: int, series: int) -> Sequence[Trace]:
@@ -239,13 +234,8 @@ def trade_frame(*, has_legs: bool) -> Chart:
     if has_legs:
         mark = {"size": 10, "symbol": "diamond", "color": draw.PURPLE}
         data.append(draw.scatter("markers", name="partial exits", marker=mark))
-    layout = {
-        "xaxis": {"type": "date", "rangeslider": {"visible": False}, "automargin": True},
-        "yaxis": draw.axis("price"),
-        "legend": draw.LEGEND,
-        "hovermode": "closest",
-    }
-    return Chart("one trade", "", data, layout)
+    across = {**draw.DATES, "rangeslider": {"visible": False}}
+    return draw.plane("one trade", "", data, across, "price")
 
 
 def _levels(begin: float, prices: Sequence[tuple[float, float]]) -> Trace:

@@ -144,12 +144,8 @@ def best_objective(generations: Ints, objective: str, best: Floats, median: Floa
     if len(known):
         first, last = (metric(objective, float(known[i])) for i in (0, -1))
         alt = f"best {words(objective)} from {first} to {last}"
-    layout = {
-        "xaxis": draw.axis("generation"),
-        "yaxis": metric_axis(objective),
-        "legend": draw.LEGEND,
-    }
-    return Chart(f"best {words(objective)}", alt, data, layout)
+    title = f"best {words(objective)}"
+    return draw.plane(title, alt, data, "generation", metric_axis(objective))
 
 
 class SearchCharts(RunCharts):
@@ -185,11 +181,7 @@ class SearchCharts(RunCharts):
         ]
         margin, options = (high - low) * 0.04, run.header.options.get(gene, ())
         span = {"range": [low - margin, high + margin], "automargin": True}
-        layout = {
-            "xaxis": draw.axis("generation"),
-            "yaxis": {**span, **_option_ticks(options)},
-            "showlegend": False,
-        }
+        up = {**span, **_option_ticks(options)}
         alt = f"{words(gene)} between its bounds {number(low)} and {number(high)}"
         if options:
             alt = f"{words(gene)}, of {', '.join(options)}"
@@ -197,7 +189,7 @@ class SearchCharts(RunCharts):
             first, middle, third = (number(float(quantiles[-1, i])) for i in (2, 3, 4))
             alt += f"; at the end half of the population lies from {first} to {third}"
             alt += f", median {middle}"
-        return Chart(words(gene), alt, data, layout)
+        return draw.plane(words(gene), alt, data, "generation", up, showlegend=False)
 
     def step_genes(self) -> Chart:
         """Genes of the picks of all steps of a schedule, as shares of their bounds."""
@@ -209,17 +201,13 @@ class SearchCharts(RunCharts):
             )
             for g, gene in enumerate(names)
         ]
-        layout = {
-            "xaxis": draw.DATES,
-            "yaxis": draw.axis("share of the bounds", range=[-0.03, 1.03]),
-            "legend": draw.LEGEND,
-        }
+        up = draw.axis("share of the bounds", range=[-0.03, 1.03])
         moved = np.abs(np.diff(shares, axis=0))
         known = moved[np.isfinite(moved)]
         alt = f"{format_count(len(names), 'gene')} of the picks of {format_count(len(x), 'step')}"
         if len(known):
             alt += f"; from one to the next they move by {float(known.mean()):.0%} of their bounds"
-        return Chart("genes of each step", alt, data, layout)
+        return draw.plane("genes of each step", alt, data, draw.DATES, up)
 
     def heatmap(
         self, x: str | None = None, y: str | None = None, metric: str | None = None
@@ -284,13 +272,13 @@ def _draw_heat_map(run: Tables, candidates: Candidates, pair: tuple[int, int], w
         at = run.genomes[run.pick.member][[*pair]]
         ring = {"symbol": "circle-open", "size": 14, "color": draw.ORANGE, "line": {"width": 3}}
         data.append(draw.scatter("markers", at[:1], at[1:], name="the pick", marker=ring))
-    layout: dict[str, object] = {
-        side: draw.axis(words(gene), **(_option_ticks(options.get(gene, ())) or _ticks(values)))
-        for side, gene, values in zip(("xaxis", "yaxis"), genes, (cells.x, cells.y), strict=True)
-    }
-    layout["showlegend"] = False
+    axes = (
+        draw.axis(words(gene), **(_option_ticks(options.get(gene, ())) or _ticks(values)))
+        for gene, values in zip(genes, (cells.x, cells.y), strict=True)
+    )
     title = f"{words(what)} by {words(genes[0])} and {words(genes[1])}"
-    return Chart(title, _heat_words(cells, known, what, has_pick), data, layout)
+    alt = _heat_words(cells, known, what, has_pick)
+    return draw.plane(title, alt, data, *axes, showlegend=False)
 
 
 def _draw_hypervolume(generations: Ints, volume: Floats) -> Chart:
@@ -299,12 +287,9 @@ def _draw_hypervolume(generations: Ints, volume: Floats) -> Chart:
     alt = "the front is empty in every generation"
     if len(known):
         alt = f"99% of the final hypervolume is reached in generation {generations[known[0]]}"
-    layout = {
-        "xaxis": draw.axis("generation"),
-        "yaxis": draw.axis("share of the final hypervolume", tickformat=".0%", rangemode="tozero"),
-    }
+    up = draw.axis("share of the final hypervolume", tickformat=".0%", rangemode="tozero")
     data = [draw.line(generations, volume, draw.BLUE, "hypervolume")]
-    return Chart("hypervolume of the front", alt, data, layout)
+    return draw.plane("hypervolume of the front", alt, data, "generation", up)
 
 
 def _bands(generations: Ints, quantiles: Floats) -> list[Mapping[str, object]]:

@@ -1,6 +1,6 @@
 """Charts of an individual's trades: R, groups, costs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from data.checks import Flags
 from optimizer.errors import ConfigError
 from optimizer.formatting import evenly, format_count, number
 from optimizer.report.charts import chart as draw
-from optimizer.report.charts.chart import Chart, Layout, RunCharts, Trace
+from optimizer.report.charts.chart import Chart, RunCharts, Trace
 from optimizer.report.tables import Tables
 from optimizer.report.trades import (
     PAYMENTS,
@@ -74,9 +74,9 @@ class ResultCharts(RunCharts):
             )
             for label, chosen, colour in _split_by_sample(trades)
         ]
-        axes = {"xaxis": draw.axis("result in R"), "yaxis": draw.axis("trades")}
-        layout = {**axes, "bargap": 0.05, "barmode": "stack", **_legend(data)}
-        return Chart("distribution of results", _spread_words(trades), data, layout)
+        title, alt = "distribution of results", _spread_words(trades)
+        bars = {"bargap": 0.05, "barmode": "stack"}
+        return draw.plane(title, alt, data, "result in R", "trades", **bars)
 
     def by(self, member: int, group: str) -> Chart:
         """Results of a member by hour, weekday, symbol, side, or exits by reason."""
@@ -117,12 +117,9 @@ class ResultCharts(RunCharts):
         is_charged = PAYMENTS.keys() & trades.details.keys()
         if not is_charged and (trades.side[chosen] < 0).any():
             alt += "; borrowing and funding of shorts are not charged"
-        layout = {
-            "xaxis": draw.axis("fee and slippage a side, basis points"),
-            "yaxis": draw.axis("sum of R", zeroline=True, zerolinewidth=2),
-            "legend": draw.LEGEND,
-        }
-        return Chart("costs", alt, data, layout)
+        across = "fee and slippage a side, basis points"
+        up = draw.axis("sum of R", zeroline=True, zerolinewidth=2)
+        return draw.plane("costs", alt, data, across, up)
 
 
 def excursions(r: Floats, best: Floats, worst: Floats) -> Chart:
@@ -141,17 +138,12 @@ def excursions(r: Floats, best: Floats, worst: Floats) -> Chart:
         )
         for label, reach, colour in reaches
     ]
-    layout = {
-        "xaxis": draw.axis("result in R"),
-        "yaxis": draw.axis("R while it was open"),
-        "legend": draw.LEGEND,
-    }
     alt = format_count(len(r), "trade")
     if len(r):
         gave = number(float((best - r).mean()))
         alt += f"; on average {number(float(best.mean()))} R for it, {number(float(worst.mean()))}"
         alt += f" R against it, {gave} R of the best were not kept"
-    return Chart("how far trades went", alt, data, layout)
+    return draw.plane("how far trades went", alt, data, "result in R", "R while it was open")
 
 
 def _split_by_sample(trades: Trades) -> list[tuple[str, Flags, str]]:
@@ -207,9 +199,8 @@ def _draw_groups(trades: Trades, group: Grouping, title: str, show: str = "sum_r
             )
         )
         sentences.append(f"{label}: " * bool(label) + _group_words(groups, show))
-    yaxis = draw.axis("sum of R" if show == "sum_r" else "trades")
-    layout = {"xaxis": {"type": "category", "automargin": True}, "yaxis": yaxis, **_legend(data)}
-    return Chart(title, "; ".join(sentences), data, layout)
+    across, up = {"type": "category", "automargin": True}, "sum of R" if show == "sum_r" else show
+    return draw.plane(title, "; ".join(sentences), data, across, up)
 
 
 def _find_extremes(groups: Groups) -> list[int]:
@@ -224,11 +215,6 @@ def _find_extremes(groups: Groups) -> list[int]:
         half = MOST_GROUPS // 2
         order = np.concatenate([order[:half], order[-half:]])
     return [int(index) for index in order]
-
-
-def _legend(data: Sequence[Trace]) -> Layout:
-    """A legend where there is more than one trace."""
-    return {"legend": draw.LEGEND} if len(data) > 1 else {"showlegend": False}
 
 
 def _spread_words(trades: Trades) -> str:
