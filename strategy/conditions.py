@@ -40,24 +40,25 @@ class Compare(Condition):
             raise StrategyError("a comparison needs a row on one side, such as close or an ema")
 
 
-@declare("all_of")
-class AllOf(Condition):
-    """True where all parts are."""
+@dataclass(frozen=True)
+class Joined(Condition):
+    """Conditions joined at one bar."""
 
     conditions: tuple[Condition, ...]
 
     def __post_init__(self) -> None:
-        _check_parts("all_of", self.conditions)
+        if not self.conditions:
+            raise StrategyError(f"{self.written} needs a condition")
+
+
+@declare("all_of")
+class AllOf(Joined):
+    """True where all parts are."""
 
 
 @declare("any_of")
-class AnyOf(Condition):
+class AnyOf(Joined):
     """True where any part is."""
-
-    conditions: tuple[Condition, ...]
-
-    def __post_init__(self) -> None:
-        _check_parts("any_of", self.conditions)
 
 
 @dataclass(frozen=True)
@@ -107,16 +108,14 @@ def negate_condition(condition: Condition) -> Condition:
     if isinstance(condition, Compare):
         opposite = OPPOSITE[condition.relation]
         return Compare(condition.left, opposite, condition.right, condition.bars_ago)
-    if isinstance(condition, AllOf):
-        return AnyOf(tuple(negate_condition(part) for part in condition.conditions))
-    if isinstance(condition, AnyOf):
-        return AllOf(tuple(negate_condition(part) for part in condition.conditions))
     if isinstance(condition, Switch):
         return Switch(condition.gene, negate_condition(condition.condition))
-    if isinstance(condition, Held):
-        return Within(negate_condition(condition.condition), condition.bars)
-    if isinstance(condition, Within):
-        return Held(negate_condition(condition.condition), condition.bars)
+    if isinstance(condition, Joined):
+        parts = tuple(negate_condition(part) for part in condition.conditions)
+        return AnyOf(parts) if isinstance(condition, AllOf) else AllOf(parts)
+    if isinstance(condition, OverBars):
+        opposite_kind = Within if isinstance(condition, Held) else Held
+        return opposite_kind(negate_condition(condition.condition), condition.bars)
     raise StrategyError(f"{condition!r} is no condition")
 
 
@@ -131,7 +130,7 @@ def settle_switches(condition: Condition, genes: Mapping[str, float]) -> Conditi
     if isinstance(condition, Switch):
         is_on = _read_switch(condition.gene, genes)
         return settle_switches(condition.condition, genes) if is_on else None
-    if isinstance(condition, AllOf | AnyOf):
+    if isinstance(condition, Joined):
         parts = (settle_switches(part, genes) for part in condition.conditions)
         left = tuple(part for part in parts if part is not None)
         return type(condition)(left) if left else None
@@ -159,8 +158,3 @@ def crosses_below(a: Expression, b: Expression) -> Condition:
 def equals(a: Expression, k: Expression) -> Condition:
     """True where both are the same number."""
     return AllOf((Compare(a, ">=", k), Compare(a, "<=", k)))
-
-
-def _check_parts(name: str, conditions: tuple[Condition, ...]) -> None:
-    if not conditions:
-        raise StrategyError(f"{name} needs a condition")

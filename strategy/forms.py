@@ -1,7 +1,7 @@
 """Forms of a strategy's parts as plain data: stops, targets, orders, ladders, charges, sizes."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
@@ -276,11 +276,12 @@ class PaymentsOf(Node):
         check_column_name("payments", self.name)
 
 
+@dataclass(frozen=True)
 class Payment(PriceForm):
     """A row times the open, every so many minutes of UTC."""
 
     rate: Expression | PaymentsOf  # fraction of the price
-    every: int | None  # minutes; None: at each bar
+    every: int | None = None  # minutes; None: at each bar
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -300,9 +301,6 @@ class Payment(PriceForm):
 class Funding(Payment):
     """Funding that longs pay shorts: a fraction of the open, every so many minutes or as dated."""
 
-    rate: Expression | PaymentsOf
-    every: int | None = None
-
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.every is not None and isinstance(self.rate, PaymentsOf):
@@ -319,7 +317,6 @@ class Borrow(Payment):
     """Fee of a held position: a fraction of the open, every so many minutes."""
 
     rate: Expression
-    every: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

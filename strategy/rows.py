@@ -13,13 +13,12 @@ from data.timeframe import DAY_NS, MINUTE_NS, find_bar_ends
 from strategy.clock import days_of_week, local_time, minutes_of_day, number_sessions
 from strategy.conditions import (
     AllOf,
-    AnyOf,
     Compare,
     Condition,
     Held,
+    Joined,
     OverBars,
     Relation,
-    Within,
     settle_switches,
 )
 from strategy.custom_indicator import OwnIndicator
@@ -391,16 +390,13 @@ def _truth(condition: Condition, rows: Rows) -> Bools:
 def _evaluate(condition: Condition, rows: Rows) -> Bools:
     if isinstance(condition, Compare):
         return _evaluate_comparison(condition, rows)
-    if isinstance(condition, AllOf):
-        return reduce(np.logical_and, (_truth(part, rows) for part in condition.conditions))
-    if isinstance(condition, AnyOf):
-        return reduce(np.logical_or, (_truth(part, rows) for part in condition.conditions))
-    if isinstance(condition, Held):
+    if isinstance(condition, Joined):
+        join = np.logical_and if isinstance(condition, AllOf) else np.logical_or
+        return reduce(join, (_truth(part, rows) for part in condition.conditions))
+    if isinstance(condition, OverBars):
         inner = _truth(condition.condition, rows)
-        return rows.run(held_bars)(inner, whole(condition.bars))
-    if isinstance(condition, Within):
-        inner = _truth(condition.condition, rows)
-        return rows.run(bars_within)(inner, whole(condition.bars))
+        loop = held_bars if isinstance(condition, Held) else bars_within
+        return rows.run(loop)(inner, whole(condition.bars))
     raise StrategyError(f"{condition!r} is no condition")
 
 
