@@ -337,8 +337,6 @@ PART_BARS = 2**15
 LEAD_LENGTHS = 20
 """Lengths by which a stretch of an EMA begins early: exp(-40) is left of its start."""
 
-NO_TASKS: Ints = np.empty((0, 7), np.int64)
-
 TAME = 2.0**400
 """Sums and squares of numbers from 1 / TAME to TAME neither overflow nor become subnormal."""
 
@@ -350,12 +348,8 @@ class RowForm(NamedTuple):
     source: str  # its source, such as ``"true_range"``
 
 
-class RowRequest(NamedTuple):
-    """Rows of one form to compute."""
-
-    form: RowForm  # indicator and source
-    lengths: Ints  # [n] bars of each row; 1 where it takes none
-    slots: Ints  # [n] where each row goes
+FormAndLength = tuple[RowForm, int]
+"""Form of a row, and its bars: 1 where it takes none."""
 
 
 class RowWork(NamedTuple):
@@ -383,20 +377,24 @@ class RowFiller:
         self._n_bars, self._values = len(columns[0]), np.concatenate(columns)
         self._is_tame = np.array([_is_tame(column) for column in columns], np.int64)
 
-    def fill(self, requests: Sequence[RowRequest], rows: Floats) -> None:
-        """Compute rows to places from `rows` on, which requests have as slots."""
+    def fill(self, forms: Sequence[FormAndLength], places: Ints, rows: Floats) -> None:
+        """Compute rows [n] by their forms, to places [n] from `rows` on."""
         columns = RowColumns(self._n_bars, self._values, self._is_tame, rows)
-        work, shared = self._plan_work(requests, self._n_bars), np.zeros(3, np.int64)
+        tasks = np.zeros((len(forms), 7), np.int64)
+        tasks[:, KIND] = [KINDS[form.indicator] for form, _ in forms]
+        tasks[:, SOURCE] = [self._names.index(form.source) for form, _ in forms]
+        tasks[:, LENGTH], tasks[:, PLACE] = [length for _, length in forms], places
+        work, shared = self._plan_work(tasks, self._n_bars), np.zeros(3, np.int64)
         begun = np.empty(len(work.tasks))
         self._threads.run(lambda _: fill_parts(columns, *work, begun, shared), len(work.parts))
         self.mended += int(shared[MENDED])
 
-    def _plan_work(self, requests: Sequence[RowRequest], n_bars: int) -> RowWork:
-        rows = [self._build_row_tasks(request) for request in requests]
-        averages = [of_form for of_form in rows if of_form[0, KIND] == EMA]
-        bundles = [part for of_form in averages for part in self._bundles(of_form, n_bars)]
-        others = [of_form for of_form in rows if of_form[0, KIND] != EMA]
-        pieces = _pieces(np.concatenate([NO_TASKS, *others]), n_bars)
+    def _plan_work(self, tasks: Ints, n_bars: int) -> RowWork:
+        """Parts of whole rows [n, 7], bars left out."""
+        averages, others = (tasks[(tasks[:, KIND] == EMA) == is_ema] for is_ema in (True, False))
+        by_source = [averages[averages[:, SOURCE] == k] for k in np.unique(averages[:, SOURCE])]
+        bundles = [part for some in by_source for part in self._bundles(some, n_bars)]
+        pieces = _pieces(others, n_bars)
         ends = np.cumsum([0, *map(len, bundles), *[1] * len(pieces)])
         windows = pieces[pieces[:, LENGTH] <= n_bars, LENGTH]
         return RowWork(
@@ -405,18 +403,8 @@ class RowFiller:
             longest=int(windows.max(initial=0)),
         )
 
-    def _build_row_tasks(self, request: RowRequest) -> Ints:
-        """Whole rows as tasks [n, 7], bars left out."""
-        form, lengths, slots = request
-        rows = np.zeros((len(slots), 7), np.int64)
-        rows[:, KIND] = KINDS[form.indicator]
-        rows[:, SOURCE] = self._names.index(form.source)
-        rows[:, LENGTH] = lengths
-        rows[:, PLACE] = slots
-        return rows
-
     def _bundles(self, rows: Ints, n_bars: int) -> Iterator[Ints]:
-        """EMAs [n, 7] of one form as parts: stretches of few, or many side by side."""
+        """EMAs [n, 7] of one source as parts: stretches of few, or many side by side."""
         is_few = len(rows) < LANES * self._threads.count
         wanted = LANES * max(1, self._threads.count // len(rows)) if is_few else 0
         leads = LEAD_LENGTHS * rows[:, LENGTH]
@@ -469,9 +457,6 @@ HOLED = "close_location"
 
 SOURCES = (*VALUES, "true_range", HOLED)
 """Sources that these loops read."""
-
-FormAndLength = tuple[RowForm, int]
-"""Form of a row, and its bars."""
 
 
 class RowArrays:
@@ -527,7 +512,9 @@ class RowArrays:
             addresses = np.array([row.__array_interface__["data"][0] for row in rows])
             first = int(addresses.argmin())
             places = (addresses - addresses[first]) // rows[first].itemsize
-            fill_known(self._rows, forms, places, rows[first], self._workers)
+            sources = {form.source: self._rows.of(Column(form.source)) for form, _ in forms}
+            filler = RowFiller(cast(dict[str, Floats], sources), self._workers)
+            filler.fill(forms, places, rows[first])
 
     def _share_trees(self, trees: Sequence[Expression], indices: list[int]) -> list[list[int]]:
         """Places of rows that are computed together: trends, where all threads get some."""
@@ -551,21 +538,6 @@ class RowArrays:
             return run.compute_calls(self._rows.series.close, cast(Sequence[Call], trees))
         # They are read from their addresses on.
         return [np.ascontiguousarray(self._rows.of(tree), np.float64) for tree in trees]
-
-
-def fill_known(
-    rows: Rows, forms: Sequence[FormAndLength], places: Ints, out: Floats, workers: Threads
-) -> None:
-    """Compute rows by forms, as `find_form` gives them, to places from `out` on."""
-    of_form: dict[RowForm, list[int]] = {}
-    for index, (form, _) in enumerate(forms):
-        of_form.setdefault(form, []).append(index)
-    lengths = np.array([length for _, length in forms], np.int64)
-    requests = [
-        RowRequest(form, lengths[indices], places[indices]) for form, indices in of_form.items()
-    ]
-    sources = {form.source: rows.of(Column(form.source)) for form in of_form}
-    RowFiller(cast(dict[str, Floats], sources), workers).fill(requests, out)
 
 
 def find_form(tree: Expression) -> FormAndLength | None:

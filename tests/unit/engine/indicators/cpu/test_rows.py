@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.indicators.cpu import rows as row_scheduler
-from engine.indicators.cpu.rows import RowFiller, RowForm, RowRequest
+from engine.indicators.cpu.rows import RowFiller, RowForm
 from engine.runtime.cpu.threads import Threads
 from strategy.indicator_registry import KINDS
 from tests.support.parity import assert_same_bits
@@ -30,18 +30,13 @@ class Rows:
     def fill(self, asked):
         """Compute rows (form, length) in one call, and hold each against its definition."""
         self.rows[:] = POISON
-        requests, left = [], list(range(SLOTS))[::-1]
-        for form in dict.fromkeys(form for form, _ in asked):
-            lengths = [length for of_row, length in asked if of_row == form]
-            slots = np.array([left.pop() for _ in lengths])
-            bars = np.ones(len(lengths), int) if form == LEVEL else np.array(lengths)
-            requests.append(RowRequest(form, bars, slots))
-            left.reverse()
-        places = [some._replace(slots=some.slots * self.rows.shape[1]) for some in requests]
-        self.filler.fill(places, self.rows.reshape(-1))
-        for form, lengths, slots in requests:
-            for length, slot in zip(lengths.tolist(), slots.tolist(), strict=True):
-                self.check(form, length, slot)
+        left = list(range(SLOTS))[::-1]
+        slots = [left.pop(k % len(left)) for k in range(len(asked))]
+        forms = [(form, 1 if form == LEVEL else length) for form, length in asked]
+        places = np.array(slots) * self.rows.shape[1]
+        self.filler.fill(forms, places, self.rows.reshape(-1))
+        for (form, length), slot in zip(asked, slots, strict=True):
+            self.check(form, length, slot)
         assert (self.rows[left] == POISON).all()
 
     def check(self, form, length, slot):
