@@ -584,7 +584,7 @@ def with_finer(bars: Bars, spec: str, options: LoadOptions) -> Bars:
         raise ConfigError(
             f"--finer '{spec}': none of the bars of {bars.symbol} is made up of its bars: first "
             "open, largest high, smallest low and last close must be equal to the last bit; "
-            "what is not given is that of the run: bars of another market need --finer of their own"
+            "bars of another market need --finer of their own"
         )
     note = (
         f"{count:,} of {len(bars):,} bars are made up of finer bars of {read.timeframe} ({spec}); "

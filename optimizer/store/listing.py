@@ -31,7 +31,7 @@ from optimizer.store.files import (
 from optimizer.store.labels import find_label_problem, read_labels
 from optimizer.store.log import Reader
 from optimizer.store.log_file import APPLICATION_ID
-from optimizer.store.searches import hash_goals, hash_question
+from optimizer.store.searches import hash_goals, hash_question, note_question
 
 LATEST = "latest"
 """Stands for the run that was created last, wherever a run can be named."""
@@ -478,6 +478,9 @@ def delete_run(path: Path) -> None:
         )
     lock = OwnerLock.acquire(path)
     try:
+        # A run that was begun elsewhere is no question that this folder noted.
+        with suppress(StoreError), closing(Reader(path)) as reader:
+            note_question(path.parent, reader.header)
         gone = path
         if not list_foreign_files(path):
             # Its own name may be as long as a name may be.

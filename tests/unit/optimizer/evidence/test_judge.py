@@ -46,7 +46,7 @@ from optimizer.run.purposes import JUDGE, restore_task
 from optimizer.run.runner import on_other_bars
 from optimizer.store import RunStore
 from optimizer.store.caveats import OPENED
-from optimizer.store.listing import RunSummary, list_runs
+from optimizer.store.listing import RunSummary, delete_run, list_runs
 from optimizer.store.result import load_result
 from optimizer.store.searches import SEARCHES, hash_goals, list_noted
 from tests.support.evidence import make_planted_market
@@ -510,6 +510,10 @@ def test_removed_runs_are_not_forgotten(tmp_path):
     assert (ledger.searches, ledger.removed) == (2, 1)
     assert "Of 2 searches in this folder, 1 of them removed," in ledger.describe()
     assert {one.question for one in list_runs(folder)} < set(list_noted(folder))
+    other = tmp_path / "other"
+    shutil.copytree(first, other / "copied")
+    delete_run(other / "copied")
+    assert list_noted(other) == list_noted(folder)[:1]
     (folder / SEARCHES).write_text("{}")
     with pytest.raises(StoreError, match=SEARCHES):
         judge_briefly(first)
