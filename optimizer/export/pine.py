@@ -4,7 +4,7 @@ import math
 import re
 import textwrap
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from data.timeframe import MINUTE_NS
 from engine.accounts.metrics import SIDES
@@ -22,7 +22,7 @@ from optimizer.export.orders import (
 )
 from optimizer.export.python_rows import ExpressionLines
 from optimizer.export.scripts import asset
-from strategy.conditions import AllOf, AnyOf, Compare, Condition, OverBars
+from strategy.conditions import AllOf, AnyOf, Compare, OverBars
 from strategy.expressions import Arithmetic, Call, Clock, Column, GeneValue, Higher, Number, Setting
 from strategy.forms import SUM_SLACK, LimitAt, SessionExit, StopAt, Ticks, find_step, split_sides
 from strategy.nodes import Node
@@ -219,18 +219,28 @@ def _constants(member: ExportedMember) -> str:
 
 
 def _format_signals(member: ExportedMember, lines: PineLines) -> Iterator[str]:
-    """Signals of the strategy at the close of a bar."""
-    strategy = member.strategy
-
-    def holds(condition: Condition | None) -> str:
-        return "false" if condition is None else lines.text(condition)
-
-    long, short = holds(strategy.long), holds(strategy.short)
-    yield f"bool asks_long = {long}"
-    yield f"bool asks_short = {short}"
-    yield f"bool leave_long = {holds(strategy.exit_long)}"
-    yield f"bool leave_short = {holds(strategy.exit_short)}"
-    yield from _format_order_signals(member, lines.text)
+    """Signals of the strategy and its orders at the close of a bar."""
+    strategy, delay, entries = member.strategy, member.delay, split_sides(member.strategy.entry)
+    conditions = {f"asks_{side}": getattr(strategy, side) for side in SIDES}
+    conditions |= {f"leave_{side}": getattr(strategy, f"exit_{side}") for side in SIDES}
+    conditions["cancels"] = strategy.cancel
+    for name, condition in conditions.items():
+        yield f"bool {name} = {'false' if condition is None else lines.text(condition)}"
+    rests = all(form is not None for form in entries)
+    both = "" if rests else " or asks_long == asks_short"
+    if not rests:
+        yield "// Where both ask neither does, unless both wait for prices to come."
+    for side in SIDES:
+        yield f"int asks_of_{side} = bar_index < WARM_UP{both} ? 0 : asks_{side} ? 1 : 0"
+        yield f"int leaves_{side} = leave_{side} ? 1 : 0"
+    yield "int cancelled = cancels ? 1 : 0"
+    if delay:
+        yield f"float late = math.sum(cancelled, {delay})"
+    for side, form, row in zip(SIDES, entries, list_followed(strategy), strict=True):
+        level = lines.text(form.price) if isinstance(form, StopAt | LimitAt) else "float(na)"
+        yield f"float {side}_at = {level}"
+        if row is not None:
+            yield f"float follow_{side} = {lines.text(row)}"
     day, is_over = _session(member, strategy.session)
     yield f"int day = {day}"
     yield f"bool is_over = {is_over}"
@@ -314,28 +324,6 @@ def _format_order_constants(member: ExportedMember) -> Iterator[str]:
         yield f"{name}_LIMIT = {_format_bool(isinstance(form, LimitAt))}"
         yield f"{name}_UP = {_format_bool(isinstance(form, StopAt) == buys)}"
         yield f"{name}_EXPIRES = {expires}"
-
-
-def _format_order_signals(member: ExportedMember, text: Callable[[Node], str]) -> Iterator[str]:
-    """Statements on orders at the close of a bar, behind the conditions of both sides."""
-    strategy, delay = member.strategy, member.delay
-    rests = all(side is not None for side in split_sides(strategy.entry))
-    both = "" if rests else " or asks_long == asks_short"
-    if not rests:
-        yield "// Where both ask neither does, unless both wait for prices to come."
-    for side in SIDES:
-        yield f"int asks_of_{side} = bar_index < WARM_UP{both} ? 0 : asks_{side} ? 1 : 0"
-        yield f"int leaves_{side} = leave_{side} ? 1 : 0"
-    cancel = "false" if strategy.cancel is None else text(strategy.cancel)
-    yield f"int cancelled = {cancel} ? 1 : 0"
-    if delay:
-        yield f"float late = math.sum(cancelled, {delay})"
-    for side, form in zip(SIDES, split_sides(strategy.entry), strict=True):
-        level = text(form.price) if isinstance(form, StopAt | LimitAt) else "float(na)"
-        yield f"float {side}_at = {level}"
-    for side, row in zip(SIDES, list_followed(strategy), strict=True):
-        if row is not None:
-            yield f"float follow_{side} = {text(row)}"
 
 
 def _format_legs(member: ExportedMember, read: Read, say: Phrases) -> dict[str, str]:
