@@ -12,7 +12,7 @@ from engine.replay.certificate import certify
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer.cli.console import Lines, plain_table
 from optimizer.cli.data_tables import price_chart
-from optimizer.cli.result import describe_doubtful, describe_exits, format_fact
+from optimizer.cli.result import describe_exits, format_fact, list_doubts
 from optimizer.cli.strategy_texts import print_genes
 from optimizer.formatting import format_count, number
 from optimizer.report.summary import describe_replay
@@ -159,12 +159,10 @@ def _print_trades(console: Lines, task: Task, strategy: Strategy) -> None:
         shorts = int((ledger.side < 0).sum())
         sides = f", {number(shorts)} of them short" if strategy.goes_short else ""
         console.say(
-            f"{format_count(len(signals), 'signal')}, {format_count(len(ledger), 'trade')}{sides}, "
-            f"{number(ledger.rejected)} rejected; {describe_exits([ledger])}"
+            f"{format_count(len(signals), 'signal')}, {format_count(len(ledger), 'trade')}{sides}; "
+            f"{describe_exits([ledger])}"
         )
-        console.say_all((*describe_doubtful([ledger]), *describe_orders(strategy, [ledger])))
-        if strategy.goes_short and strategy.long is not None:
-            reference = Reference(strategy, [bars], [replace(window, series=0)])
-            both = format_count(reference.contradictions(genome), "bar")
-            console.say(f"{both} where both sides signal, which neither trades")
+        both = Reference(strategy, [bars], [replace(window, series=0)]).contradictions(genome)
+        console.say_all(describe_orders(strategy, [ledger]))
+        console.say_all(list_doubts([ledger], both, task.costs.min_risk))
     console.say(format_fact(describe_replay(certificate)))

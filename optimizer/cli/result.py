@@ -257,7 +257,7 @@ def describe_exits(ledgers: Sequence[Ledger]) -> str:
     return ", ".join(named) or "none ended"
 
 
-def describe_doubtful(ledgers: Sequence[Ledger]) -> Iterator[str]:
+def _describe_doubtful(ledgers: Sequence[Ledger]) -> Iterator[str]:
     """Stops that no price reaches, as that of a share above 1, and days that end at once."""
     count, session = sum(map(len, ledgers)), REASONS.index("session")
     trades = format_count(count, "trade")
@@ -452,11 +452,11 @@ def print_ends(console: Lines, single: "Single") -> None:
     console.say_all(describe_account(record, n_symbols, limits=limits))
     if record.held_out is not None:
         console.say_all(f"Held-out bars: {line}" for line in list_caveats(record.held_out))
-    console.say_all(_list_doubts(searched, record.contradictions, task.costs.min_risk))
+    console.say_all(list_doubts(searched, record.contradictions, task.costs.min_risk))
     console.say(_describe_intrabar(record.intrabar))
 
 
-def _list_doubts(ledgers: Sequence[Ledger], contradictions: int, min_risk: float) -> Iterator[str]:
+def list_doubts(ledgers: Sequence[Ledger], contradictions: int, min_risk: float) -> Iterator[str]:
     """Signals that were not traded, and stops that no price reaches."""
     trades, rejected = sum(map(len, ledgers)), sum(ledger.rejected for ledger in ledgers)
     if rejected:
@@ -470,7 +470,7 @@ def _list_doubts(ledgers: Sequence[Ledger], contradictions: int, min_risk: float
             f"{format_count(contradictions, 'bar')} where both sides signal, which neither trades: "
             "long and short conditions hold at once"
         )
-    yield from describe_doubtful(ledgers)
+    yield from _describe_doubtful(ledgers)
 
 
 def _describe_intrabar(intrabar: "Intrabar") -> str:
