@@ -41,7 +41,7 @@ class Compare(Condition):
 
 
 @dataclass(frozen=True)
-class Joined(Condition):
+class Junction(Condition):
     """Conditions joined at one bar."""
 
     conditions: tuple[Condition, ...]
@@ -52,12 +52,12 @@ class Joined(Condition):
 
 
 @declare("all_of")
-class AllOf(Joined):
+class AllOf(Junction):
     """True where all parts are."""
 
 
 @declare("any_of")
-class AnyOf(Joined):
+class AnyOf(Junction):
     """True where any part is."""
 
 
@@ -110,7 +110,7 @@ def negate_condition(condition: Condition) -> Condition:
         return Compare(condition.left, opposite, condition.right, condition.bars_ago)
     if isinstance(condition, Switch):
         return Switch(condition.gene, negate_condition(condition.condition))
-    if isinstance(condition, Joined):
+    if isinstance(condition, Junction):
         parts = tuple(negate_condition(part) for part in condition.conditions)
         return AnyOf(parts) if isinstance(condition, AllOf) else AllOf(parts)
     if isinstance(condition, OverBars):
@@ -130,7 +130,7 @@ def settle_switches(condition: Condition, genes: Mapping[str, float]) -> Conditi
     if isinstance(condition, Switch):
         is_on = _read_switch(condition.gene, genes)
         return settle_switches(condition.condition, genes) if is_on else None
-    if isinstance(condition, Joined):
+    if isinstance(condition, Junction):
         parts = (settle_switches(part, genes) for part in condition.conditions)
         left = tuple(part for part in parts if part is not None)
         return type(condition)(left) if left else None

@@ -16,7 +16,7 @@ from strategy.conditions import (
     Compare,
     Condition,
     Held,
-    Joined,
+    Junction,
     OverBars,
     Relation,
     settle_switches,
@@ -390,7 +390,7 @@ def _truth(condition: Condition, rows: Rows) -> Bools:
 def _evaluate(condition: Condition, rows: Rows) -> Bools:
     if isinstance(condition, Compare):
         return _evaluate_comparison(condition, rows)
-    if isinstance(condition, Joined):
+    if isinstance(condition, Junction):
         join = np.logical_and if isinstance(condition, AllOf) else np.logical_or
         return reduce(join, (_truth(part, rows) for part in condition.conditions))
     if isinstance(condition, OverBars):
