@@ -15,18 +15,9 @@ import numpy as np
 
 from data.checks import Floats, Ints
 from engine.runtime.machine import available_cores
+from optimizer.evidence.figures import Figure, Number, encode_figures, make_undefined
 from optimizer.evidence.returns import is_varying
-from optimizer.evidence.statistic import (
-    MOST_DOUBT,
-    Around,
-    Figure,
-    Number,
-    Statistic,
-    Weighed,
-    choose_side,
-    encode_figures,
-    make_undefined,
-)
+from optimizer.evidence.statistic import MOST_DOUBT, Around, Statistic, Weighed, choose_side
 from optimizer.search.randomness import draw_words, scale_to_index, scale_to_unit
 
 FEWEST_DAYS = 20

@@ -17,17 +17,10 @@ import numpy as np
 
 from data import joined
 from data.checks import Floats
+from optimizer.evidence.figures import Figure, Number, encode_figures, make_undefined
 from optimizer.evidence.pick import SUMS
 from optimizer.evidence.splits import combinatorial
-from optimizer.evidence.statistic import (
-    Around,
-    Figure,
-    Number,
-    Statistic,
-    Weighed,
-    encode_figures,
-    make_undefined,
-)
+from optimizer.evidence.statistic import Around, Statistic, Weighed
 
 if TYPE_CHECKING:
     from engine.batch import Engine

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from statistics import fmean, variance
 from typing import Annotated, NamedTuple
 
+from optimizer.evidence.figures import Number
 from optimizer.evidence.out_of_sample import OutOfSample
-from optimizer.evidence.statistic import Number
 from optimizer.formatting import format_count, fraction
 from optimizer.store.payload import OPTIONAL, Payload
 

@@ -13,22 +13,13 @@ from data import Window
 from data.checks import Floats
 from engine.accounts.ledger import Ledger
 from optimizer.evidence.checkpoint import Checkpoint
+from optimizer.evidence.figures import Figure, Number, Why, encode_figures, make_undefined
 from optimizer.evidence.jobs.executor import OnWindows, PartPick
 from optimizer.evidence.out_of_sample import OutOfSample, measure_out_of_sample
 from optimizer.evidence.pick import compute_strength
 from optimizer.evidence.returns import compute_efficiency, sum_days
 from optimizer.evidence.splits import Split, list_paths
-from optimizer.evidence.statistic import (
-    Around,
-    Figure,
-    Number,
-    Statistic,
-    Weighed,
-    Why,
-    encode_figures,
-    make_undefined,
-    shorten,
-)
+from optimizer.evidence.statistic import Around, Statistic, Weighed, shorten
 from optimizer.formatting import format_count
 from optimizer.store.payload import OPTIONAL, Payload
 from strategy.gene import GeneText

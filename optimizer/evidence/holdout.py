@@ -11,9 +11,10 @@ from data.errors import describe_unwritten
 from data.files import taking_turns
 from engine.certificate import data_hash
 from optimizer.errors import ConfigError, StoreError
+from optimizer.evidence.figures import Number
 from optimizer.evidence.folds import Range
 from optimizer.evidence.out_of_sample import OutOfSample, measure_out_of_sample
-from optimizer.evidence.statistic import Around, Number, Weighed
+from optimizer.evidence.statistic import Around, Weighed
 from optimizer.formatting import format_count
 from optimizer.run.tables import newest_front
 from optimizer.store import RunStore

@@ -23,6 +23,7 @@ from optimizer.evidence.bootstrap import BootstrapRecord
 from optimizer.evidence.checkpoint import SETTINGS
 from optimizer.evidence.cscv import CscvRecord
 from optimizer.evidence.expectation import ExpectedRecord, add_year, expect
+from optimizer.evidence.figures import Number
 from optimizer.evidence.folds import CPCV, FOLD, FoldsRecord, PathsRecord
 from optimizer.evidence.holdout import HeldOutRecord
 from optimizer.evidence.jobs.executor import GPU_STEP_S, INDIVIDUAL_S, MOST_ROWS, ROWS_OF_ONE
@@ -34,7 +35,7 @@ from optimizer.evidence.power import PowerRecord
 from optimizer.evidence.robust import CHECKED, RobustRecord
 from optimizer.evidence.schedule import NULL_SCHEDULE, STEP, ScheduleRecord, name_duration
 from optimizer.evidence.sharpe import SharpeRecord
-from optimizer.evidence.statistic import AGAINST, FOR, Around, Number, Statistic, Weighed
+from optimizer.evidence.statistic import AGAINST, FOR, Around, Statistic, Weighed
 from optimizer.evidence.trials import TrialsRecord
 from optimizer.evidence.verdict import (
     NEXT,

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Annotated
 
-from optimizer.evidence.statistic import Number
+from optimizer.evidence.figures import Number
 from optimizer.formatting import format_count
 from optimizer.store.listing import LEFT_OUT, Look, RunSummary, list_runs, summarise
 from optimizer.store.payload import OPTIONAL, Payload

@@ -28,23 +28,11 @@ from optimizer.evidence.betting import (
     tally,
 )
 from optimizer.evidence.checkpoint import SETTINGS, Checkpoint, Numbered
-from optimizer.evidence.jobs.executor import (
-    InStepSetup,
-    OneSearchSetup,
-    WindowNumbers,
-)
+from optimizer.evidence.figures import Figure, Number, make_undefined
+from optimizer.evidence.jobs.executor import InStepSetup, OneSearchSetup, WindowNumbers
 from optimizer.evidence.null_markets import Keep, NullMarkets
 from optimizer.evidence.pick import ask_pick
-from optimizer.evidence.statistic import (
-    Around,
-    Figure,
-    Number,
-    Statistic,
-    Weighed,
-    choose_side,
-    make_undefined,
-    shorten,
-)
+from optimizer.evidence.statistic import Around, Statistic, Weighed, choose_side, shorten
 from optimizer.store.caveats import mapping_or_empty
 from optimizer.store.payload import OPTIONAL, Payload
 

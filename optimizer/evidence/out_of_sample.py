@@ -7,18 +7,11 @@ from typing import Any
 
 from data.bars import Bars, Window
 from engine.accounts.ledger import Ledger
+from optimizer.evidence.figures import Figure, Number, encode_figures, make_undefined
 from optimizer.evidence.pick import compute_strength, sum_r_and_squares
 from optimizer.evidence.returns import count_closing_days, sum_days
 from optimizer.evidence.sharpe import compute_psr
-from optimizer.evidence.statistic import (
-    MOST_DOUBT,
-    Figure,
-    Number,
-    Statistic,
-    choose_side,
-    encode_figures,
-    make_undefined,
-)
+from optimizer.evidence.statistic import MOST_DOUBT, Statistic, choose_side
 
 FEWEST_TRADES, FEWEST_CLOSING_DAYS = 30, 20
 

@@ -20,14 +20,8 @@ from engine.accounts.caveats import find_gone
 from engine.accounts.curves import add_up
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from optimizer.errors import ConfigError
-from optimizer.evidence.statistic import (
-    Figure,
-    Number,
-    Numbers,
-    encode_figures,
-    make_undefined,
-    shorten,
-)
+from optimizer.evidence.figures import Figure, Number, encode_figures, make_undefined
+from optimizer.evidence.statistic import Numbers, shorten
 from optimizer.formatting import format_count
 from optimizer.store.caveats import describe_gone
 from optimizer.store.payload import OPTIONAL

@@ -21,12 +21,7 @@ from optimizer.evidence.checkpoint import Checkpoint
 from optimizer.evidence.jobs.executor import Executor
 from optimizer.evidence.jobs.machine import ThisMachine, find_gpu
 from optimizer.evidence.jobs.workers import Pool
-from optimizer.evidence.null import (
-    NULL,
-    NullJob,
-    NullSearch,
-    NullSetup,
-)
+from optimizer.evidence.null import NULL, NullJob, NullSearch, NullSetup
 from optimizer.evidence.out_of_sample import FEWEST_TRADES
 from optimizer.evidence.pick import compute_strengths
 from optimizer.evidence.power import (

@@ -14,7 +14,7 @@ from data.checks import Flags, Floats, Ints
 from data.timeframe import UNITS_NS
 from engine.accounts.ledger import Ledger
 from engine.accounts.results import Results, arrange_results
-from optimizer.evidence.statistic import Figure, make_undefined
+from optimizer.evidence.figures import Figure, make_undefined
 
 FEWEST_DAYS = 3
 """Below so many days there is no Sharpe ratio."""

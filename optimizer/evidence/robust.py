@@ -23,19 +23,10 @@ from engine.accounts.strategy_stakes import build_stake
 from engine.accounts.valuation import choose_trades, stake_ledgers
 from engine.reference_intrabar import COARSE_SHARE, measure_intrabar, read_bars
 from engine.runtime.machine import available_cores
+from optimizer.evidence.figures import Figure, Number, encode_figures, make_undefined
 from optimizer.evidence.pick import SUM_R, TRADES, Pick, compute_strength, compute_strengths
 from optimizer.evidence.splits import combinatorial
-from optimizer.evidence.statistic import (
-    AGAINST,
-    Around,
-    Figure,
-    Number,
-    Statistic,
-    Weighed,
-    encode_figures,
-    make_undefined,
-    shorten,
-)
+from optimizer.evidence.statistic import AGAINST, Around, Statistic, Weighed, shorten
 from optimizer.formatting import fraction
 from optimizer.goals.near import axis_moves, compute_reach
 from optimizer.search.randomness import draw_words, scale_to_index, scale_to_unit

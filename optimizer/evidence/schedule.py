@@ -15,20 +15,13 @@ from engine.accounts.caveats import find_gone
 from engine.accounts.curves import add_up
 from engine.accounts.ledger import Ledger
 from optimizer.evidence.bootstrap import choose_block_length, compute_mean_p
+from optimizer.evidence.figures import Figure, Number, Why, encode_figures, make_undefined
 from optimizer.evidence.folds import Range, list_ranges, measure_drift, replay_pick
 from optimizer.evidence.null import NullRecord
 from optimizer.evidence.out_of_sample import OutOfSample, measure_out_of_sample
 from optimizer.evidence.pick import compute_strength
 from optimizer.evidence.returns import compute_efficiency, daily_returns, list_days, sum_days
-from optimizer.evidence.statistic import (
-    Around,
-    Figure,
-    Number,
-    Weighed,
-    Why,
-    encode_figures,
-    make_undefined,
-)
+from optimizer.evidence.statistic import Around, Weighed
 from optimizer.formatting import format_count, fraction, minute
 from optimizer.schedule import Picks, Schedule, Step, Stitched, plan_steps, stitch
 from optimizer.store.caveats import describe_skipped

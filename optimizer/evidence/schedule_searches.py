@@ -14,13 +14,7 @@ from engine.batch import Engine
 from engine.workload import Workload
 from optimizer.config.settings import EvidenceSettings
 from optimizer.evidence.checkpoint import Checkpoint
-from optimizer.evidence.jobs.executor import (
-    Ask,
-    OnWindows,
-    PartPick,
-    WindowNumbers,
-    bring_windows,
-)
+from optimizer.evidence.jobs.executor import Ask, OnWindows, PartPick, WindowNumbers, bring_windows
 from optimizer.evidence.judged_run import JudgedRun
 from optimizer.evidence.null import KINDS, NullJob, NullSearch, NullTest, OnNullMarkets
 from optimizer.evidence.out_of_sample import OutOfSample, measure_out_of_sample

@@ -14,19 +14,15 @@ from statistics import NormalDist
 import numpy as np
 
 from data.checks import Floats
-from optimizer.evidence.returns import Daily, moments, sharpe_ratios
-from optimizer.evidence.statistic import (
-    MOST_DOUBT,
-    Around,
+from optimizer.evidence.figures import (
     Figure,
     Number,
-    Statistic,
-    Weighed,
-    choose_side,
     encode_figures,
     find_first_reason,
     make_undefined,
 )
+from optimizer.evidence.returns import Daily, moments, sharpe_ratios
+from optimizer.evidence.statistic import MOST_DOUBT, Around, Statistic, Weighed, choose_side
 
 EULER_GAMMA = 0.5772156649015329
 

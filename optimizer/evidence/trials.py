@@ -17,18 +17,11 @@ from data.checks import Floats, Ints
 from data.progress import Progress
 from optimizer.evidence.bootstrap import choose_block_length, compare_with_nothing
 from optimizer.evidence.cscv import build_cscv_record
+from optimizer.evidence.figures import Figure, Number, encode_figures, make_undefined
 from optimizer.evidence.pick import Pick
 from optimizer.evidence.returns import FEWEST_DAYS, add_results, is_varying, list_days
 from optimizer.evidence.sharpe import measure_sharpe
-from optimizer.evidence.statistic import (
-    Around,
-    Figure,
-    Number,
-    Statistic,
-    Weighed,
-    encode_figures,
-    make_undefined,
-)
+from optimizer.evidence.statistic import Around, Statistic, Weighed
 from optimizer.formatting import format_count
 
 if TYPE_CHECKING:

@@ -12,12 +12,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from data.progress import format_duration
-from optimizer.evidence.betting import (
-    FURTHER_SEARCHES,
-    Tally,
-    count_needed,
-    format_p,
-)
+from optimizer.evidence.betting import FURTHER_SEARCHES, Tally, count_needed, format_p
 from optimizer.evidence.ledger import LedgerRecord
 from optimizer.evidence.null import KINDS
 from optimizer.evidence.out_of_sample import (

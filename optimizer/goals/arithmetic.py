@@ -16,14 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from engine.accounts.metrics import (
-    NO_DRAWDOWN,
-    NO_LOSSES,
-    OVERFLOW,
-    UNDEFINED,
-    MetricTable,
-    power,
-)
+from engine.accounts.metrics import NO_DRAWDOWN, NO_LOSSES, OVERFLOW, UNDEFINED, MetricTable, power
 from optimizer.errors import ConfigError
 from optimizer.formatting import WITHOUT_LOSSES
 from optimizer.goals.formulas import FormulaNode

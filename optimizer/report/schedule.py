@@ -10,9 +10,9 @@ from data.bars import Window
 from engine.accounts.account import Account, Folded
 from engine.accounts.ledger import Ledger
 from optimizer.errors import ConfigError
+from optimizer.evidence.figures import Number
 from optimizer.evidence.folds import FoldRow, Range
 from optimizer.evidence.schedule import ScheduleRecord, ScheduleStep
-from optimizer.evidence.statistic import Number
 from optimizer.formatting import number, words
 from optimizer.report.account import Curve
 from optimizer.report.tables import Tables

@@ -5,8 +5,8 @@ from math import nan
 import numpy as np
 
 from optimizer.errors import ConfigError
+from optimizer.evidence.figures import Number
 from optimizer.evidence.null import NullKind, NullRecord
-from optimizer.evidence.statistic import Number
 from optimizer.formatting import number
 from optimizer.report.charts import chart as draw
 from optimizer.report.charts.chart import Chart, Layout, RunCharts, Trace

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from data.bars import Bars, Payments, Window
 from optimizer.evidence.betting import compute_wealth, tally
+from optimizer.evidence.figures import Figure
 from optimizer.evidence.jobs.workers import Workers
 from optimizer.evidence.null import (
     NULL,
@@ -27,7 +28,6 @@ from optimizer.evidence.null import (
 )
 from optimizer.evidence.null_markets import NullMarkets
 from optimizer.evidence.pick import select_pick
-from optimizer.evidence.statistic import Figure
 from optimizer.run.runner import search
 from optimizer.search.randomness import draw_words
 from optimizer.store import RunStore

@@ -17,13 +17,7 @@ from optimizer.evidence.expectation import AccountPart, add_year, expect, expect
 from optimizer.evidence.null import NULL, NullJob, NullSearch, NullSetup
 from optimizer.evidence.null_markets import NullMarkets
 from optimizer.evidence.pick import compute_strengths, select_pick
-from optimizer.evidence.power import (
-    PlantedSearch,
-    PowerRecord,
-    PowerRow,
-    count_found,
-    fit_curve,
-)
+from optimizer.evidence.power import PlantedSearch, PowerRecord, PowerRow, count_found, fit_curve
 from optimizer.evidence.power_searches import (
     EDGES,
     FIRST_MARKET,

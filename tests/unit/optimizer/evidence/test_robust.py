@@ -20,6 +20,7 @@ from optimizer.evidence.drift import (
     compute_drift_evidence,
     find_alarm,
 )
+from optimizer.evidence.figures import Figure, make_undefined
 from optimizer.evidence.pick import select_pick
 from optimizer.evidence.robust import (
     CHECKS,
@@ -31,7 +32,7 @@ from optimizer.evidence.robust import (
     list_neighbours,
     simulate_other_orders,
 )
-from optimizer.evidence.statistic import AGAINST, Figure, make_undefined
+from optimizer.evidence.statistic import AGAINST
 from optimizer.goals.near import compute_reach
 from optimizer.run.runner import search
 from optimizer.search.randomness import draw_words, scale_to_index, scale_to_unit

@@ -21,6 +21,7 @@ from optimizer.evidence.bootstrap import (
     resample,
 )
 from optimizer.evidence.cscv import compare_halves
+from optimizer.evidence.figures import Figure, make_undefined
 from optimizer.evidence.returns import (
     Daily,
     compute_efficiency,
@@ -37,7 +38,6 @@ from optimizer.evidence.sharpe import (
     expect_best,
     find_least_record,
 )
-from optimizer.evidence.statistic import Figure, make_undefined
 from optimizer.evidence.trials import count_effective_trials
 from optimizer.search.randomness import draw_words, scale_to_index, scale_to_unit
 from tests.support.evidence import counted_bars, daily_edge, daily_noise, make_ledger
