@@ -95,6 +95,15 @@ def _join(
     return apply, lambda right, left: apply(left, right)
 
 
+def _never(message: str) -> Callable[..., NoReturn]:
+    """Operator that has no meaning."""
+
+    def refuse(*_: object) -> NoReturn:
+        _refuse(message)
+
+    return refuse
+
+
 class Term(Phrase[Expression]):
     """A number at every bar, or one for all of them."""
 
@@ -117,22 +126,11 @@ class Term(Phrase[Expression]):
     def __abs__(self) -> "Term":
         return Term(Arithmetic("abs", self.tree, None))
 
-    def __eq__(self, other: object) -> NoReturn:
-        _refuse("== is never written: equals(a, k), or two comparisons")
-
-    def __ne__(self, other: object) -> NoReturn:
-        _refuse("!= is never written: ~equals(a, k), or two comparisons")
-
-    def __bool__(self) -> NoReturn:
-        _refuse(f"a row {NO_TRUTH}")
-
-    def __and__(self, other: object) -> NoReturn:
-        _refuse(f"& {TIGHTER}")
-
-    def __or__(self, other: object) -> NoReturn:
-        _refuse(f"| {TIGHTER}")
-
-    __rand__, __ror__ = __and__, __or__
+    __eq__ = _never("== is never written: equals(a, k), or two comparisons")
+    __ne__ = _never("!= is never written: ~equals(a, k), or two comparisons")
+    __bool__ = _never(f"a row {NO_TRUTH}")
+    __and__ = __rand__ = _never(f"& {TIGHTER}")
+    __or__ = __ror__ = _never(f"| {TIGHTER}")
 
     def __invert__(self) -> NoReturn:
         _refuse(f"~{self!r}: ~ is the opposite of a condition, as in ~({self!r} > 70)")
@@ -159,14 +157,9 @@ class Claim(Phrase[Condition]):
     def __invert__(self) -> "Claim":
         return Claim(negate_condition(self.tree))
 
-    def __eq__(self, other: object) -> NoReturn:
-        _refuse("== is never written: two conditions are joined by & and |")
-
-    def __ne__(self, other: object) -> NoReturn:
-        _refuse("!= is never written: two conditions are joined by & and |")
-
-    def __bool__(self) -> NoReturn:
-        _refuse(f"a condition {NO_TRUTH}")
+    __eq__ = _never("== is never written: two conditions are joined by & and |")
+    __ne__ = _never("!= is never written: two conditions are joined by & and |")
+    __bool__ = _never(f"a condition {NO_TRUTH}")
 
     def _refuse_comparison(self, other: object) -> NoReturn:
         _refuse(f"{self!r} is a condition and is not compared; & and | {TIGHTER}")
