@@ -163,7 +163,7 @@ def _check_groups(bars: int, count: int, cut: tuple[int, int], trained: int) -> 
         if count <= bars:
             works = f"{works}, or {taken} of at most {bars // (2 * count)} bars"
     raise ConfigError(
-        f"{asked} are too short: {taken} take {sum(cut):,} bars and may take half a group; {works}"
+        f"{asked} are too short: {taken} of {sum(cut):,} bars may be half a group at most; {works}"
     )
 
 

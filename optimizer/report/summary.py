@@ -214,7 +214,8 @@ def _list_missing(result: RunResult, judgement: Judgement) -> Iterator[Weighed]:
     """Rows on evidence that is not there yet."""
     path = Path(result.path)
     judge = write_command("judge", path)
-    if judgement.folds is None and judgement.schedule is None:
+    is_short = any(note.startswith("no folds: ") for note in judgement.notes)
+    if judgement.folds is None and judgement.schedule is None and not is_short:
         yield Weighed("folds", f"Nobody searched again in folds: {judge} does.")
     if judgement.causal is None:
         yield Weighed("look-ahead", f"Not looked for yet: {judge} {NULL_FLAGS[0]} does.")

@@ -30,7 +30,13 @@ from optimizer.report.schedule import (
     list_windows,
     stitched_curve,
 )
-from optimizer.report.summary import CANNOT_KNOW, describe_outcome, select, shorten_verdict
+from optimizer.report.summary import (
+    CANNOT_KNOW,
+    describe_outcome,
+    select,
+    shorten_verdict,
+    summarize_result,
+)
 from optimizer.run.compared import hypervolume_shares
 from optimizer.store.listing import summarise
 from strategy import words as w
@@ -323,6 +329,14 @@ def test_the_account_of_steps_sizes_their_trades(sized_run):
     assert curve.value[-1] == made.equity
     falls = 1 - curve.value / np.maximum.accumulate(curve.value)
     assert falls.max() == pytest.approx(made.max_drawdown, rel=1e-12)
+
+
+@pytest.mark.parametrize("notes", [(), ("no folds: too short",)])
+def test_folds_are_proposed_where_they_fit(scheduled, notes):
+    """Not where a note has said that the bars are too short for them."""
+    judged = replace(scheduled.judgement, schedule=None, folds=None, notes=notes)
+    rows = select(summarize_result(scheduled.result, judged), "evidence")
+    assert any("Nobody searched again" in row.value for row in rows) == (not notes)
 
 
 def test_the_page_has_a_row_a_step(scheduled, tmp_path):
