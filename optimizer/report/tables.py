@@ -74,7 +74,7 @@ class History:
     only_fronts: bool  # whether of some of them only the front was kept
 
 
-def read_history(path: Path, n_objectives: int) -> History:
+def read_history(path: Path) -> History:
     """The history of at most `MOST_GENERATIONS` of a run, the first and the last included."""
     with RunStore.open(path) as store:
         summaries = list(store.generations())
@@ -88,14 +88,13 @@ def read_history(path: Path, n_objectives: int) -> History:
         header = RunHeader.read(store.header)
     for population, _ in populations:
         header.check_genes(population.genomes)
-    feasible = [population.objectives[population.violations == 0] for population, _ in populations]
-    nothing = np.full(n_objectives, np.nan)
+    progress = [measure_progress(*known) for known in populations]
     shown = [summaries[number] for number in evenly(len(summaries), MOST_GENERATIONS)]
     volume = np.array([summary.hypervolume for summary in shown])
     return History(
         generations=np.array([summary.number for summary in chosen], np.int64),
-        best=_stack_rows([best.min(axis=0) if len(best) else nothing for _, best in populations]),
-        median=_stack_rows([_median(values) if len(values) else nothing for values in feasible]),
+        best=_stack_rows([best for best, _ in progress]),
+        median=_stack_rows([median for _, median in progress]),
         quantiles=_stack_rows(
             [np.quantile(population.genomes, LEVELS, axis=0).T for population, _ in populations]
         ),
@@ -117,10 +116,16 @@ def _load_population(store: RunStore, summary: GenerationSummary) -> tuple[Popul
     return population, best.objectives
 
 
-def _median(objectives: Floats) -> Floats:
-    """Median of each column; infinite where no number holds the sum of the middle two."""
+def measure_progress(population: Population, found: Floats) -> tuple[Floats, Floats]:
+    """Best of objectives found so far [N, O], and median of the feasible population, [O] each.
+
+    NaN without an individual; infinite where no number holds the sum of the middle two.
+    """
+    feasible = population.objectives[population.violations == 0]
+    nothing = np.full(population.objectives.shape[1], np.nan)
     with np.errstate(over="ignore"):
-        return np.asarray(np.median(objectives, axis=0), np.float64)
+        median = np.median(feasible, axis=0) if len(feasible) else nothing
+    return found.min(axis=0) if len(found) else nothing, np.asarray(median, np.float64)
 
 
 def _stack_rows(rows: list[Floats]) -> Floats:
@@ -338,7 +343,7 @@ class Tables:
     @cached_property
     def history(self) -> History:
         """How the search went, as far as it was kept."""
-        return read_history(self.path, len(self.objectives))
+        return read_history(self.path)
 
     @property
     def series(self) -> Sequence[Bars]:

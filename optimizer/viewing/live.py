@@ -28,6 +28,7 @@ from optimizer.report.charts.chart import BLUE, Chart, axis, line, plane
 from optimizer.report.charts.front import front_2d
 from optimizer.report.charts.judged import null_strengths
 from optimizer.report.charts.progress import best_objective
+from optimizer.report.tables import measure_progress
 from optimizer.report.trades import Plain
 from optimizer.run.runner import SearchPace
 from optimizer.run.tables import resume_command
@@ -226,14 +227,8 @@ class LiveRun:
 
 
 def _measure_best(generation: Generation) -> Best:
-    """Best objectives that a search has found by a generation, and the middle of its population."""
-    population, archive = generation.population, generation.archive
-    feasible = population.objectives[population.violations == 0]
-    nothing = np.full(population.objectives.shape[1], np.nan)
-    with np.errstate(over="ignore"):
-        median = np.median(feasible, axis=0) if len(feasible) else nothing
-    best = archive.objectives.min(axis=0) if len(archive) else nothing
-    return Best(generation.number, best, np.asarray(median, np.float64))
+    found = generation.archive.objectives
+    return Best(generation.number, *measure_progress(generation.population, found))
 
 
 def _draw_front(names: tuple[str, ...], values: Floats, count: int) -> Chart:
