@@ -436,11 +436,11 @@ class Reader:
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         if self._followed is None or self._followed[0] != version:
             before = self._followed[1] if self._followed else known
-            self._followed = version, self._follow_on(before or Chain())
+            self._followed = version, self._extend_chain(before or Chain())
         self._is_followed = True
         return self._followed[1]
 
-    def _follow_on(self, known: Chain) -> Chain:
+    def _extend_chain(self, known: Chain) -> Chain:
         """The chain without any population: all records, or those behind an unchanged chain."""
         query = f"SELECT {_FIELDS} FROM record WHERE id >= ? ORDER BY id"
         chain = Chain()
