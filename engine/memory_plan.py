@@ -16,7 +16,7 @@ from engine.runtime.free_memory import free_host_bytes
 BESIDE_SHARE = 0.25
 """Share of free memory beside an engine: for bars that are read, folds beside a run."""
 
-WORD_SHARES, MOST_WORD_BYTES = 3, 2**34
+WORD_SHARES, MOST_WORD_BYTES = 3, 2**33
 """On a GPU rows, conditions and lists have a part each; conditions and lists so much at most, and
 rows the rest."""
 

@@ -14,6 +14,7 @@ from engine.accounts.costs import Costs, has_orders
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results, split_accounts
 from engine.backend import Backend, BackendMaker, Floats, Ints, Sent, Slots
+from engine.conditions.cuda.comparisons import count_row_bytes
 from engine.cuda.account_folding import AccountFolding
 from engine.cuda.accounts import SeriesPart, WindowGroup, WordAccounts
 from engine.cuda.answering import check_apart, upload_limits
@@ -280,7 +281,7 @@ class CudaLanguageBackend(Backend):
 
     def _make_rows(self, spec: Strategy, rows: Sequence[Rows], rows_bytes: int) -> DeviceRows:
         # Rows share this with their sources.
-        steps_bytes = rows_bytes // 8
+        steps_bytes = rows_bytes // 16
         trend_bytes = rows_bytes // 2 if reads_trends(spec) else 0
         most_bytes = rows_bytes - steps_bytes - trend_bytes
         first_bytes, n_rows = FIRST_BYTES // self._apart, count_rows(spec, MOST_ROWS)
@@ -386,7 +387,7 @@ class CudaLanguageMaker:
 
     def row_bytes(self, series: Sequence[Bars]) -> int:
         """Bytes of a row over all series."""
-        return sum(len(bars) for bars in series) * 8
+        return sum(len(bars) for bars in series) * count_row_bytes()
 
     def series_bytes(self, series: Sequence[Bars]) -> int:
         """Bytes that series take on each device beside all rows."""

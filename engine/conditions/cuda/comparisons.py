@@ -6,6 +6,7 @@ rows compared with each other share a map by one of them. Arithmetic, and compar
 of genes, are computed by a kernel that is compiled for their form.
 """
 
+import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -108,6 +109,7 @@ class Comparisons:
         self._bounds: dict[int, tuple[float, float]] = {}
         self._groups: list[dict[int, Expression]] = []
         self._tables: dict[tuple[int, bool], CodeTable] = {}
+        self._codes: list[GrowingRows] = []
 
     def add(self, node: Compare) -> Comparison:
         """The comparison of a condition."""
@@ -143,26 +145,35 @@ class Comparisons:
         code = np.array([*self._formulas.code, 0, 0], np.int32)
         constants = np.array([*self._formulas.constants, 0.0])
         self.code = to_device(code, self._device), to_device(constants, self._device)
+        among_rows = {place for group in self._groups for place in group}
+        # Only a row that is compared with genes and with rows has codes of two maps.
+        n_maps = 2 if among_rows & self._bounds.keys() else int(bool(among_rows or self._bounds))
+        self._codes = [self._make_codes() for _ in range(n_maps)]
         for place, bounds in self._bounds.items():
-            self._add_table([(place, True)], [map_bounds(*bounds)])
+            self._add_table([(place, True)], [map_bounds(*bounds)], self._codes[0])
         for group in self._groups:
             keys = [(place, False) for place in group]
-            self._add_table(keys, self._follow(group[min(group)]))
+            self._add_table(keys, self._follow(group[min(group)]), self._codes[-1])
 
     @property
     def row_bytes(self) -> int:
         """Bytes of a row at a bar, with its codes."""
-        return 8 + -(-len(self._list_tables()) * (BITS + 1) // 8)
+        return count_row_bytes(len(self._codes))
 
     @property
     def addresses(self) -> list[int]:
         """Where codes lie."""
-        return [table.values.data_ptr() for table in self._list_tables()]
+        return [codes.values.data_ptr() for codes in self._codes]
 
-    def encode(self, slots: Ints) -> None:
-        """Make the codes of rows in slots [n]."""
-        for table in self._list_tables():
-            table.encode(self._rows.values, slots)
+    def tables_of(self, place: int) -> tuple["CodeTable", ...]:
+        """Tables in which rows that are read at a place have codes."""
+        keys = (place, True), (place, False)
+        return tuple(self._tables[key] for key in keys if key in self._tables)
+
+    def encode(self, tables: Sequence[tuple["CodeTable", ...]], slots: Ints) -> None:
+        """Make the codes of rows in slots [n], of each in its tables."""
+        for table in dict.fromkeys(itertools.chain.from_iterable(tables)):
+            table.encode(self._rows.values, slots[[table in some for some in tables]])
 
     def decide(
         self, comparison: Comparison, read: Read, words: torch.Tensor, joined: Joined | None = None
@@ -185,7 +196,7 @@ class Comparisons:
         if joined is not None:
             given, sets, way = joined.words, joined.sets, joined.way
             join = BOTH_HOLD if joined.all else ONE_HOLDS
-        launch(compare_codes_kernel, _spread(words, CODED), table.values, rows, table.low,
+        launch(compare_codes_kernel, _spread(words, CODED), table.codes.values, rows, table.low,
                table.scale, read.genomes, read.slots, read.members, given, sets, words,
                read.genomes.shape[1], read.slots.shape[1], self._n_bars, words.shape[1],
                comparison.left, comparison.right, comparison.ago, warps=1,
@@ -193,11 +204,17 @@ class Comparisons:
                IS_NOW=comparison.ago == 0, JOIN=join, FROM=way, HIGHEST=HIGHEST_CODE, BITS=BITS,
                LANES=CODED)  # fmt: skip
 
-    def _list_tables(self) -> list["CodeTable"]:
-        return list(dict.fromkeys(self._tables.values()))
+    def _make_codes(self) -> GrowingRows:
+        rows, n_words = self._rows, -(-self._n_bars // 64)
+        return GrowingRows(
+            (BITS + 1) * n_words, rows.most, self._device, torch.int64, first=rows.first,
+            markets=rows.markets,
+        )  # fmt: skip
 
-    def _add_table(self, keys: Sequence[tuple[int, bool]], maps: Sequence[CodeMap]) -> None:
-        table = CodeTable(maps, self._rows, self._device)
+    def _add_table(
+        self, keys: Sequence[tuple[int, bool]], maps: Sequence[CodeMap], codes: GrowingRows
+    ) -> None:
+        table = CodeTable(maps, codes, self._n_bars, self._device)
         self._tables |= dict.fromkeys(keys, table)
 
     def _follow(self, row: Expression) -> list[CodeMap]:
@@ -212,12 +229,13 @@ class Comparisons:
         ]
 
 
-class CodeTable(GrowingRows):
-    """Codes of rows, bit by bit, in the rows' slots.
+class CodeTable:
+    """A map, and the codes that rows have by it, bit by bit.
 
     Args:
         maps: One of all markets, or one of each.
-        rows: That have codes.
+        codes: Of all rows, in their slots.
+        n_bars: T.
         device: Where they lie.
 
     Attributes:
@@ -225,34 +243,37 @@ class CodeTable(GrowingRows):
         scale: Codes per unit, the same way.
     """
 
-    def __init__(self, maps: Sequence[CodeMap], rows: DeviceRows, device: torch.device) -> None:
-        n_bars = len(rows.hosts[0].series)
-        n_words = -(-n_bars // 64)
-        super().__init__(
-            (BITS + 1) * n_words, rows.most, device, torch.int64, first=rows.first,
-            markets=rows.markets,
-        )  # fmt: skip
+    def __init__(
+        self, maps: Sequence[CodeMap], codes: GrowingRows, n_bars: int, device: torch.device
+    ) -> None:
+        self.codes = codes
         self.low, self.scale = (
             to_device(np.stack(numbers), device)
             for numbers in ([one.low for one in maps], [one.scale for one in maps])
         )
-        self._n_bars, self._n_halves, self._moves = n_bars, 2 * n_words, maps[0].moves > 0
+        self._n_bars, self._n_halves, self._moves = n_bars, -(-n_bars // 64) * 2, maps[0].moves > 0
 
     def encode(self, rows: torch.Tensor, slots: Ints) -> None:
         """Make codes of rows [slots M, T] that stand in some slots [n]."""
-        together = MOST_SHARES // self.markets
+        markets = self.codes.markets
+        together = MOST_SHARES // markets
 
         def make(some: Ints, out: torch.Tensor) -> None:
             there = to_device(slots[some].astype(np.int32), rows.device)
             for begin in range(0, len(some), together):
                 of_part = there[begin : begin + together]
-                grid = -(-self._n_halves // ENCODED), len(of_part) * self.markets
+                grid = -(-self._n_halves // ENCODED), len(of_part) * markets
                 launch(plane_kernel, grid, rows, of_part, self.low, self.scale,
-                       out[begin * self.markets :].view(torch.int32), rows.shape[1], self._n_bars,
-                       self._n_halves, self.markets, MOVES=self._moves, HIGHEST=HIGHEST_CODE,
+                       out[begin * markets :].view(torch.int32), rows.shape[1], self._n_bars,
+                       self._n_halves, markets, MOVES=self._moves, HIGHEST=HIGHEST_CODE,
                        BITS=BITS, HALVES=ENCODED)  # fmt: skip
 
-        self.put(slots, make)
+        self.codes.put(slots, make)
+
+
+def count_row_bytes(n_maps: int = 1) -> int:
+    """Bytes of a row at a bar, with codes of so many maps."""
+    return 8 + -(-n_maps * (BITS + 1) // 8)
 
 
 def _spread(out: torch.Tensor, width: int) -> tuple[int, int]:

@@ -15,6 +15,7 @@ import torch
 from engine.backend import Ints
 from engine.conditions.cuda.comparisons import (
     CodedComparison,
+    CodeTable,
     Comparison,
     Comparisons,
     Joined,
@@ -37,7 +38,7 @@ from engine.indicators.individuals import (
     read_row,
     resolve_values,
 )
-from engine.indicators.row_bank import RowBank
+from engine.indicators.row_bank import RowBank, RowRead
 from engine.runtime.compiling.launch import launch
 from strategy.conditions import AllOf, Compare, Condition, Held, OverBars
 from strategy.expressions import Expression, GeneValue
@@ -79,6 +80,13 @@ class DevicePopulation(NamedTuple):
     individuals: Individuals  # all of them
     # `Arrays` on the device, and under "genomes" [P, G] float64.
     there: dict[ArrayName, torch.Tensor]
+
+
+class CodedRow(NamedTuple):
+    """A row of a bank."""
+
+    tree: Expression  # without genes
+    tables: tuple[CodeTable, ...]  # in which it has codes
 
 
 class WordsBelow(NamedTuple):
@@ -151,8 +159,12 @@ class DeviceReadings:
     def load(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Instructions and constants of all formulas on the device."""
         # A slot has the row of each market.
-        reads = [read_row(node, drop_market(self._layout)) for node in self._formulas.rows]
+        layout = drop_market(self._layout)
         self._comparisons.load()
+        reads = [
+            self._name_codes(place, read_row(node, layout))
+            for node, place in self._formulas.rows.items()
+        ]
         most = max(1, 8 * self._rows.most // self._comparisons.row_bytes)
         self._bank = RowBank(reads, most, self._fill)
         self._spread = {
@@ -163,10 +175,15 @@ class DeviceReadings:
         }
         return self._comparisons.code
 
-    def _fill(self, trees: Sequence[Expression], slots: Ints) -> None:
+    def _name_codes(self, place: int, read: RowRead) -> RowRead:
+        """The row read at a place, one with those that have codes of the same maps."""
+        tables = self._comparisons.tables_of(place)
+        return read._replace(name=lambda values: CodedRow(read.name(values), tables))
+
+    def _fill(self, rows: Sequence[CodedRow], slots: Ints) -> None:
         self._settle()
-        self._rows.fill(trees, slots)
-        self._comparisons.encode(slots)
+        self._rows.fill([row.tree for row in rows], slots)
+        self._comparisons.encode([row.tables for row in rows], slots)
 
     def forget(self) -> None:
         """Let go of conditions of the population before."""

@@ -78,10 +78,8 @@ class GrowingRows:
         for part in iter_parts(len(slots), max(TOGETHER // each, 1)):
             made = torch.empty_like(self.values[: len(part) * each])
             make(part, made)
-            for rows, slot in zip(
-                made.view(len(part), each, -1), slots[part].tolist(), strict=True
-            ):
-                self.values[slot * each : (slot + 1) * each] = rows
+            places = slots[part, None].astype(np.int64) * each + np.arange(each)
+            self.values.index_copy_(0, to_device(places.ravel(), made.device), made)
 
 
 class SeriesRows:
