@@ -4,6 +4,7 @@ Several markets may have the series, with the same times: each individual meets 
 """
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -219,6 +220,7 @@ class SeriesInputs:
         rows: Of the series in each market.
         costs: Costs and risk rules.
         device: Where tensors lie.
+        meets_own: Whether individuals meet one of the markets each; else all meet the first.
 
     `codes` are formulas of each part, of longs and shorts. `settle` is called before rows change,
     which launches may read.
@@ -231,14 +233,19 @@ class SeriesInputs:
         rows: DeviceRows,
         costs: Costs,
         device: torch.device,
+        *,
+        meets_own: bool,
     ) -> None:
         self._spec, self._costs, self._device = spec, costs, device
-        self._layout = layout = add_market(spec.layout, len(rows.hosts))
+        self._hosts = rows.hosts
+        self._layout = layout = add_market(spec.layout, len(rows.hosts) if meets_own else 1)
         self._uploads = [Uploads(device) for _ in range(N_LANES)]
         self.settle: Callable[[], None] = lambda: None
         self._has_orders = has_orders(spec, costs)
         self._sides, formulas = lower_parts(spec), Formulas(layout)
-        self._readings = DeviceReadings(rows, layout, formulas, device, lambda: self.settle())
+        self._readings = DeviceReadings(
+            rows, layout, formulas, device, lambda: self.settle(), None if meets_own else 0
+        )
         asked = lower_conditions(spec)
         parts = [None if one is None else self._readings.part(one) for one in asked]
         self._entries, self._exits, self._cancels = parts[:2], parts[2:4], parts[4:]
@@ -270,14 +277,22 @@ class SeriesInputs:
         self.codes = [[formulas.instructions(span) for span in pair] for pair in spans]
         self._forms = self._there([[part.form for part in pair] for pair in pairs])
         self._reads, self._columns = self._there(reads), self._there(columns.columns)
-        self._warm_ups, host = WarmUps(spec), rows.hosts[0]
-        self._carried = CarriedRows(host, bars, spec.layout)
+        self._warm_ups = WarmUps(spec)
+        self._carried = CarriedRows(rows.hosts[0], bars, spec.layout)
         ends = None if spec.session is None else SessionEnds(spec.session, bars)
         self._sessions = SessionTables(spec, ends, len(bars), device, lambda: self.settle())
         self._day_ends = self._there(np.empty(0) if ends is None else ends.list_day_ends())
         words = self._readings.n_words
         self._nothing = torch.zeros((1, words), dtype=torch.int64, device=device)
         self._none_follows = self._there(np.full((1, words + 1), words))
+
+    def of_market(self, market: int, bars: Bars) -> "SeriesInputs":
+        """The same of another market that all individuals meet as well."""
+        other = copy(self)
+        other._uploads = [Uploads(self._device) for _ in range(N_LANES)]
+        other._readings = self._readings.of_market(market)
+        other._carried = CarriedRows(self._hosts[market], bars, self._spec.layout)
+        return other
 
     def most_individuals(self, work_bytes: int) -> int:
         """Number of individuals with conditions, or rows of their own, that fit so much memory."""

@@ -1,6 +1,7 @@
 """The CUDA backend of any strategy: conditions as words of bars, positions of both sides."""
 
 import gc
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -105,19 +106,13 @@ class CudaLanguageBackend(Backend):
         self._device = torch.device(torch_device)
         self._has_limits = costs.has_limits
         all_bytes, work_bytes = work_bytes, min(work_bytes // WORD_SHARES, MOST_WORD_BYTES)
-        row_bytes = (all_bytes - 2 * work_bytes) // self._apart
+        self._row_bytes = (all_bytes - 2 * work_bytes) // self._apart
         rows = rows or build_series_rows(series, HOST_ROW_BYTES)
-        # Of several markets each brings all series, one behind the other.
-        markets = [series[number :: self._apart] for number in range(self._apart)]
         self._axis = lay_out_series(series[: self._apart], self._device)
-        self._inputs = [
-            SeriesInputs(
-                spec, markets[number][0],
-                self._make_rows(spec, rows[number :: self._apart], row_bytes),
-                costs, self._device,
-            )
-            for number in range(self._apart)
-        ]  # fmt: skip
+        # Of several markets each brings all series, one behind the other.
+        markets = [range(number, len(series), self._apart) for number in range(self._apart)]
+        alike = markets if self.meets_own else group_by_times(series)
+        self._inputs = self._list_inputs(spec, series, costs, rows, alike)
         self._accounts: Accounts
         limits = None
         if costs.has_limits:
@@ -134,7 +129,7 @@ class CudaLanguageBackend(Backend):
                 [upload_order_prices(bars, self._device) for bars in series], folding, self._device,
             )  # fmt: skip
         else:
-            prices = [upload_prices(of_series, self._device) for of_series in markets]
+            prices = [upload_prices([series[k] for k in some], self._device) for some in markets]
             self._accounts = WordAccounts(prices, self._axis, charges, self._device, limits)
         rounds = round_up_wave if self.meets_own else bucket
         self._calls = CapturedCalls(self._inputs, self._accounts, work_bytes, self._device, rounds)
@@ -279,16 +274,48 @@ class CudaLanguageBackend(Backend):
         table = np.column_stack((first, first + listed[:, 1], first + listed[:, 2]))
         return WindowGroup(np.array(numbers), parts, table)
 
-    def _make_rows(self, spec: Strategy, rows: Sequence[Rows], rows_bytes: int) -> DeviceRows:
+    def _list_inputs(
+        self,
+        spec: Strategy,
+        series: Sequence[Bars],
+        costs: Costs,
+        rows: Sequence[Rows],
+        alike: Sequence[Sequence[int]],
+    ) -> list[SeriesInputs]:
+        """Inputs of each series of a market, where series `alike` have their rows together."""
+        inputs: dict[int, SeriesInputs] = {}
+        for first, *others in alike:
+            hosts = [rows[number] for number in (first, *others)]
+            inputs[first] = SeriesInputs(
+                spec, series[first], self._make_rows(spec, hosts), costs, self._device,
+                meets_own=self.meets_own,
+            )  # fmt: skip
+            if not self.meets_own:
+                for market, number in enumerate(others, 1):
+                    inputs[number] = inputs[first].of_market(market, series[number])
+        return [inputs[number] for number in sorted(inputs)]
+
+    def _make_rows(self, spec: Strategy, rows: Sequence[Rows]) -> DeviceRows:
+        of_series = 1 if self.meets_own else len(rows)
+        rows_bytes, first_bytes = self._row_bytes * of_series, FIRST_BYTES * of_series
         # Rows share this with their sources.
         steps_bytes = rows_bytes // 16
         trend_bytes = rows_bytes // 2 if reads_trends(spec) else 0
         most_bytes = rows_bytes - steps_bytes - trend_bytes
-        first_bytes, n_rows = FIRST_BYTES // self._apart, count_rows(spec, MOST_ROWS)
+        n_rows = count_rows(spec, MOST_ROWS)
         return DeviceRows(
-            rows, first_bytes, n_rows, most_bytes, steps_bytes, trend_bytes, self._device,
-            self._workers,
+            rows, first_bytes // self._apart, n_rows, most_bytes, steps_bytes, trend_bytes,
+            self._device, self._workers,
         )  # fmt: skip
+
+
+def group_by_times(series: Sequence[Bars]) -> list[list[int]]:
+    """Numbers of series, together where their bars have the same times."""
+    groups: dict[tuple[int, bytes], list[int]] = {}
+    for number, bars in enumerate(series):
+        key = bars.timeframe_ns, hashlib.sha256(bars.timestamp.tobytes()).digest()
+        groups.setdefault(key, []).append(number)
+    return list(groups.values())
 
 
 def round_up_wave(individuals: int) -> int:

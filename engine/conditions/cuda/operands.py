@@ -5,8 +5,9 @@ A part of the strategy is computed once for each set of values of its genes: row
 """
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -108,6 +109,7 @@ class DeviceReadings:
         formulas: Of the strategy.
         device: Where tensors lie.
         settle: Called before rows change, which launches may read.
+        market: Market that all individuals meet; None where each has its number behind its genes.
     """
 
     def __init__(
@@ -117,16 +119,26 @@ class DeviceReadings:
         formulas: Formulas,
         device: torch.device,
         settle: Callable[[], None],
+        market: int | None,
     ) -> None:
         self._rows, self._layout, self._formulas, self._settle = rows, layout, formulas, settle
+        self._market = market
+        # Genomes and slots of the last population, for which other markets ask next.
+        self._brought: list[Any] = [None, None]
         self._device, self._comparisons = device, Comparisons(rows, layout, formulas, device)
         self._parts: dict[Condition, DevicePart] = {}
         self._words: dict[DevicePart, torch.Tensor] = {}
         self._spread: set[tuple[Columns, Columns]] = set()
 
+    def of_market(self, market: int) -> "DeviceReadings":
+        """The same in another market, with the same rows and codes on the device."""
+        other = copy(self)
+        other._market, other._words = market, {}
+        return other
+
     @property
     def rows(self) -> torch.Tensor:
-        """Rows [slots, T] of the population before, and others."""
+        """Rows [slots M, T] of the population before, and others."""
         return self._rows.values
 
     @property
@@ -194,11 +206,15 @@ class DeviceReadings:
 
         Under "slots": [P, R] int32, the places of each one's rows, present from now on.
         """
-        slots = self._bank.bring(individuals.here)
+        genomes, market = individuals.here, self._market
+        if self._brought[0] is not genomes:
+            self._brought[:] = genomes, self._bank.bring(genomes)
+        slots = self._brought[1]
         if slots is None:
             return None
         if self._rows.markets > 1:
-            slots = slots * self._rows.markets + individuals.here[:, -1:].astype(np.int32)
+            met = genomes[:, -1:].astype(np.int32) if market is None else np.int32(market)
+            slots = slots * self._rows.markets + met
         # Kernels get a column even if no row is read.
         arrays: Arrays = {"slots": slots if slots.size else np.zeros((len(slots), 1), np.int32)}
         rooms: Rooms = {}
