@@ -10,6 +10,7 @@ an assertion where bits differ.
 """
 
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -169,13 +170,12 @@ def compare_short_lists(name):
 
 
 def compare_codes():
-    """Comparisons by codes on two series."""
-    strategy = write_codes()
-    series = (
-        make_bars(3, 333, gaps=0.01, jump=0.1, flat=0.1, tick=0.5),
-        make_bars(4, 90, silent=0.1),
-    )
-    windows = Window.whole(series[0]), Window(1, 5, 80)
+    """Comparisons by codes on three series, two of them at the same times."""
+    strategy, first = write_codes(), make_bars(3, 333, gaps=0.01, jump=0.1, flat=0.1, tick=0.5)
+    alike = replace(make_bars(5, 333, jump=0.1, flat=0.1, tick=0.5), timestamp=first.timestamp)
+    series = first, make_bars(4, 90, silent=0.1), alike
+    assert language.group_by_times(series) == [[0, 2], [1]]
+    windows = Window.whole(first), Window(1, 5, 80), Window.whole(alike, 2)
     sums = assert_same_everywhere(strategy, random_genomes(strategy, 5, 2), series, windows)
     print(f"codes: {sums[:, :, 0].sum():.0f} trades, every bit equal")
 
