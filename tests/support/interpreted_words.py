@@ -24,7 +24,7 @@ from engine.cuda.language import CudaLanguageBackend, CudaLanguageMaker
 from engine.devices import Device
 from engine.positions.cuda.order_forms import list_given
 from engine.positions.cuda.order_walk import retarget_loop
-from strategy.words import close, ema, share, trail
+from strategy.words import close, ema, gene, length, share, trail, volume, zscore
 from strategy.words import strategy as define
 from tests.golden.cases import CASES, TINY, make_world
 from tests.golden.results import (
@@ -180,6 +180,20 @@ def compare_codes():
     print(f"codes: {sums[:, :, 0].sum():.0f} trades, every bit equal")
 
 
+def compare_one_row():
+    """A row that is read with a gene, with another row and in arithmetic, by genes of its own."""
+    loud = [zscore(volume, length(name, 6, 5, 9)) for name in ("gene", "row", "other", "sum")]
+    strategy = define(
+        "Loud bars.", long=(loud[0] > gene("least", 0.2, 0, 1)) & (loud[1] >= loud[2]),
+        exit_long=loud[3] + gene("more", 0.5, 0, 1) < 0, stop=share(0.05), name="loud",
+    )  # fmt: skip
+    bars = make_bars(4, 120, jump=0.01)
+    sums = assert_same_everywhere(
+        strategy, strategy.layout.defaults[None], [bars], [Window.whole(bars)]
+    )
+    print(f"one row: {sums[:, :, 0].sum():.0f} trades, every bit equal")
+
+
 def compare_wide_trail():
     """A stop farther behind than the whole price, which a better price would lower."""
     strategy = define(
@@ -230,6 +244,7 @@ def main():
     compare_short_lists("frugal")
     compare_limited_ladder()
     compare_codes()
+    compare_one_row()
     compare_wide_trail()
     compare_full_memory("near")
     print(f"markets: {compare_markets(INTERPRETED)} trades, every bit equal")

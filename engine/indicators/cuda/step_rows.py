@@ -89,8 +89,10 @@ class StepRows:
         wanted: dict[RowStep, int] = {}
         made: dict[RowStep, int] = {}
         for step, place in zip(steps, places, strict=True):
-            # A row has one place: a row read elsewhere too is copied.
-            own = self._book.add("copy", step) if step in made or step in self._kept else step
+            # A row has one place: of a row wanted elsewhere too there are copies of copies.
+            own = step
+            while own in made or own in self._kept:
+                own = self._book.add("copy", own)
             self._note(own, made)
             wanted[own] = place
             if len(made) >= self._most:
