@@ -165,7 +165,7 @@ class Comparisons:
         """Where codes lie."""
         return [codes.values.data_ptr() for codes in self._codes]
 
-    def tables_of(self, place: int) -> tuple["CodeTable", ...]:
+    def list_tables(self, place: int) -> tuple["CodeTable", ...]:
         """Tables in which rows that are read at a place have codes."""
         keys = (place, True), (place, False)
         return tuple(self._tables[key] for key in keys if key in self._tables)

@@ -189,7 +189,7 @@ class DeviceReadings:
 
     def _name_codes(self, place: int, read: RowRead) -> RowRead:
         """The row read at a place, one with those that have codes of the same maps."""
-        tables = self._comparisons.tables_of(place)
+        tables = self._comparisons.list_tables(place)
         return read._replace(name=lambda values: CodedRow(read.name(values), tables))
 
     def _fill(self, rows: Sequence[CodedRow], slots: Ints) -> None:
