@@ -14,7 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from optimizer.cli.notes import find_own_stdout, wrap_text
-from optimizer.formatting import number, printable
+from optimizer.formatting import number
+from optimizer.printable import printable
 
 WIDTH_OF_A_FILE = 160
 """Columns when the output is no terminal, so that a table in a file is not cut."""

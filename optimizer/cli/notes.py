@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
-from optimizer.formatting import printable
+from optimizer.printable import printable
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer

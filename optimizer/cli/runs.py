@@ -14,7 +14,8 @@ from optimizer.cli.console import print_json, stdout
 from optimizer.cli.flags import argument, config_flags, option
 from optimizer.cli.notes import note
 from optimizer.errors import ConfigError, StoreError
-from optimizer.formatting import GRADES, Grade, clean_text
+from optimizer.formatting import GRADES, Grade
+from optimizer.printable import clean_text
 
 app = shared.command_group(
     "Recorded runs: list, show, tag, note, export, compare, verify, source, delete."

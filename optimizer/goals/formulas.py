@@ -21,8 +21,8 @@ from data.errors import near_match
 from engine.accounts.account import ACCOUNT_METRICS
 from engine.accounts.metrics import FORMULAS
 from optimizer.errors import ConfigError
-from optimizer.formatting import clean_text
 from optimizer.other_programs import describe_unknown
+from optimizer.printable import clean_text
 from strategy.errors import unknown
 
 ALIASES = {"expectancy": "mean_r"}

@@ -14,7 +14,8 @@ from unicodedata import normalize
 from data.errors import list_some
 from data.files import name_draft, open_ordinary, remove_drafts, strip_draft, sync_folder
 from optimizer.errors import StoreError
-from optimizer.formatting import GRADE_WORDS, clean_text
+from optimizer.formatting import GRADE_WORDS
+from optimizer.printable import clean_text
 from optimizer.store.caveats import DRIFT, JUDGEMENT, RunAnswer, mapping_or_empty
 from optimizer.store.files import (
     COLUMN_FOLDER,

@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field, TypeAdapter, ValidationError
 
 from optimizer.errors import StoreError
-from optimizer.formatting import clean_values
+from optimizer.printable import clean_values
 
 OPTIONAL = Field(exclude_if=not_)
 """Of a field that is not written where it is empty."""

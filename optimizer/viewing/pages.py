@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-from optimizer.formatting import clean_text
+from optimizer.printable import clean_text
 from optimizer.report import Run, page_html
 from optimizer.report.page import LEVEL, load_plotly, page_policy, read_asset, to_plain
 from optimizer.report.run import Single

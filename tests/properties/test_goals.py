@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from data.shell import quote_word, write_command
 from engine.accounts.metrics import METRICS, MetricTable
 from optimizer.cli.notes import wrap_text
-from optimizer.formatting import clean_text
 from optimizer.goals.constraints import Constraint, over_windows, parse_constraint
 from optimizer.goals.objectives import OBJECTIVES, Goals
+from optimizer.printable import clean_text
 from optimizer.run.record import different_lines
 from optimizer.store.payload import encode
 

@@ -16,8 +16,9 @@ from engine.accounts.metrics import FORMULAS
 from optimizer.cli.console import Lines
 from optimizer.cli.progress import open_show
 from optimizer.evidence.verdict import Verdict
-from optimizer.formatting import EXPECTED, GRADE_WORDS, GRADES, MEANINGS, clean_values, printable
+from optimizer.formatting import EXPECTED, GRADE_WORDS, GRADES, MEANINGS
 from optimizer.goals.objectives import OBJECTIVES
+from optimizer.printable import clean_values, printable
 from optimizer.processes import ROOT, safe_variables
 from optimizer.run.runner import SearchPace
 from optimizer.showing import choose_show
