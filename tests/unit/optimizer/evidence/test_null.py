@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from data.bars import Bars, Payments, Window
@@ -287,7 +287,11 @@ keeps = st.sampled_from(["none", "day", "week"])
 indices = st.integers(1, 2**40)
 
 
+GAPPED = make_bars(3, 40, gaps=0.3, jump=0.3)
+
+
 @given(worlds(), keeps, indices)
+@example((replace(GAPPED, open=(GAPPED.low + GAPPED.high) / 2), Window(0, 4, 40)), "none", 7)
 def test_shuffled_bars_are_made_of_the_same_bodies_and_gaps(world, keep, index):
     """Within their classes, multiplied forwards and nothing else; history stays."""
     bars, window = world
